@@ -1,0 +1,1 @@
+"""Data sets: the native format, importers, checks, the bundled life-log."""

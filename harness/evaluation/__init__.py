@@ -1,0 +1,1 @@
+"""Measuring a policy on a split: services, executor, gold, metrics."""

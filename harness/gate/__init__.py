@@ -1,0 +1,1 @@
+"""The gate: what stands between a candidate and its measurement."""

@@ -1,0 +1,42 @@
+"""What a gate stage returns."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Decision(StrEnum):
+    """A stage's verdict on a candidate."""
+
+    APPROVE = "approve"
+    REJECT = "reject"
+
+
+class Finding(BaseModel):
+    """One observation against one rule of the constitution."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    rule: str
+    """Rule id of ``principles/constitution.toml``, for example ``S03``."""
+    path: str = ""
+    line: int = 0
+    message: str
+    """One line, control characters escaped."""
+
+
+class StageVerdict(BaseModel):
+    """The verdict of one gate stage; ``findings`` say why."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    stage: str
+    """``static``, ``duplicates``, ``smoke`` or ``reviewer``."""
+    decision: Decision
+    findings: tuple[Finding, ...] = ()
+    reason: str = ""
+    decided_by: str = "rules"
+    """``rules`` or the model's name."""
+    seconds: float = 0.0

@@ -1,0 +1,125 @@
+"""What the rest of the harness knows of models: roles, requests, typed replies, usage."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Protocol
+
+
+class Role(StrEnum):
+    """Who asks. Each role is configured apart (model, endpoint, caps)."""
+
+    RESEARCHER = "researcher"
+    IMPLEMENTER = "implementer"
+    REVIEWER = "reviewer"
+    ANALYST = "analyst"
+    BUILDER = "builder"
+    ANSWER = "answer"
+    EMBEDDER = "embedder"
+
+
+class ReplyKind(StrEnum):
+    """How a model call ended, as far as the reply itself tells."""
+
+    OK = "ok"
+    EMPTY = "empty"
+    """Null or blank content, or nothing beside a think block."""
+    REFUSED = "refused"
+    TRUNCATED = "truncated"
+    """finish_reason length."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatMessage:
+    """One message; ``images`` are PNG or JPEG bytes sent as data URLs after the text."""
+
+    role: str
+    content: str
+    images: tuple[bytes, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest:
+    """One chat completion. ``schema`` asks for JSON by response_format where the model takes it."""
+
+    messages: tuple[ChatMessage, ...]
+    max_tokens: int
+    temperature: float = 0.0
+    seed: int | None = None
+    schema: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens and dollars of one or more calls."""
+
+    requests: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    """Reasoning tokens included."""
+    reasoning_tokens: int = 0
+    cached_tokens: int = 0
+    dollars: float = 0.0
+    estimated: bool = False
+    """True where the endpoint reported no usage and tokens were counted offline."""
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.requests + other.requests,
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            self.reasoning_tokens + other.reasoning_tokens,
+            self.cached_tokens + other.cached_tokens,
+            self.dollars + other.dollars,
+            self.estimated or other.estimated,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ChatReply:
+    """A reply as received. ``text`` has think blocks removed; ``raw`` is what came."""
+
+    kind: ReplyKind
+    text: str
+    raw: str
+    usage: Usage
+    seconds: float
+    model: str
+    finish_reason: str
+    stored: bool
+    """True where it came from the reply store and nothing was sent."""
+
+
+class ModelError(Exception):
+    """No reply could be had: endpoint down, wrong key, wrong model, retries used up. One line, what to do."""
+
+
+class CapReached(Exception):
+    """Sending the call could pass a cap of the run; nothing was sent. One line naming the cap."""
+
+
+class Models(Protocol):
+    """Every model of a run behind one object; thread-safe."""
+
+    def has(self, role: Role) -> bool:
+        """Whether a model is configured for the role. Offline: False for all."""
+        ...
+
+    def describe(self, role: Role) -> str:
+        """Model name for records, or ``offline``."""
+        ...
+
+    def chat(self, role: Role, request: ChatRequest, scope: str) -> ChatReply:
+        """Send one call, or take its stored reply. ``scope`` names its place, for example ``0007/review/0`` or ``0007/develop/<query>/2``: the reply
+        store's key is (role, scope, digest of the request). Raises ModelError, CapReached."""
+        ...
+
+    def embed(self, texts: tuple[str, ...], scope: str) -> tuple[tuple[bytes, ...], Usage]:
+        """Little-endian float16 vectors. Raises ModelError, CapReached."""
+        ...
+
+    def spent(self) -> Mapping[Role, Usage]:
+        """Booked so far in the run, per role."""
+        ...

@@ -1,0 +1,1 @@
+"""A run on disk: stages in SQLite, the audit chain, the git lineage."""

@@ -1,0 +1,1 @@
+"""The persistent memory of the search: records, store and recall."""
