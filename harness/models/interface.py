@@ -112,8 +112,11 @@ class Models(Protocol):
         ...
 
     def chat(self, role: Role, request: ChatRequest, scope: str) -> ChatReply:
-        """Send one call, or take its stored reply. ``scope`` names its place, for example ``0007/review/0`` or ``0007/develop/<query>/2``: the reply
-        store's key is (role, scope, digest of the request). Raises ModelError, CapReached."""
+        """Send one call, or take its stored reply.
+
+        ``scope`` names the call's place, for example ``0007/review/0`` or ``0007/develop/<query>/2``: the reply
+        store's key is (role, scope, digest of the request). Raises ModelError, CapReached.
+        """
         ...
 
     def embed(self, texts: tuple[str, ...], scope: str) -> tuple[tuple[bytes, ...], Usage]:
