@@ -1,0 +1,39 @@
+"""Selectors: from scores to positions of windows. Ties go to the earlier window, so that results repeat."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from policies.blocks.postings import Floats
+
+
+def uniform(size: int, count: int) -> list[int]:
+    """``count`` positions spread evenly over ``size`` windows, in order of time."""
+    if count >= size:
+        return list(range(size))
+    return [int((step + 0.5) * size / count) for step in range(max(count, 0))]
+
+
+def top(scores: Floats, count: int) -> list[int]:
+    """The ``count`` best positions of ``scores`` (n,), best first; a position without a positive score never."""
+    best = np.argsort(-scores, kind="stable")[: max(count, 0)]
+    return [int(position) for position in best if scores[position] > 0]
+
+
+def top_each(scores: Floats, count: int) -> list[list[int]]:
+    """For each column of ``scores`` (n, k), its ``count`` best positions."""
+    return [top(scores[:, column], count) for column in range(scores.shape[1])]
+
+
+def neighbours(positions: Sequence[int], width: int, size: int) -> list[int]:
+    """``positions`` with up to ``width`` windows on both sides, in order of time, each once."""
+    near = {near for at in positions for near in range(at - width, at + width + 1) if 0 <= near < size}
+    return sorted(near)
+
+
+def interleave(lists: Sequence[Sequence[int]]) -> list[int]:
+    """First of every list, then second of every list, ...; each position once."""
+    longest = max(map(len, lists), default=0)
+    return list(dict.fromkeys(one[rank] for rank in range(longest) for one in lists if rank < len(one)))

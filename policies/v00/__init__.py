@@ -1,0 +1,1 @@
+"""V0: uniform captions."""
