@@ -1,0 +1,129 @@
+"""Writing the native format: the same parts always give the same bytes, and a folder appears whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.data.native import FORMAT, SPLITS, DataError, Gold, Question, Video
+from policies.contract import Window
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetParts:
+    """What a data set is made of, before it is written."""
+
+    name: str
+    origin: Mapping[str, str | int | float]
+    videos: Sequence[Video]
+    splits: Mapping[str, Sequence[tuple[Question, Gold]]]
+    """Questions with gold by split; an empty split is left out."""
+
+
+def write(parts: DatasetParts, folder: Path) -> None:
+    """Write ``parts`` as a new folder; raises ``DataError`` where something is there already or cannot be written."""
+    if folder.exists() or folder.is_symlink():
+        raise DataError(f"{folder}: exists already; choose another folder or remove it")
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        building = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    except OSError as error:
+        raise DataError(f"{folder.parent}: {error.strerror}; choose a folder that can be written") from None
+    try:
+        fill(parts, building)
+        building.chmod(0o755)
+        building.rename(folder)
+    except OSError as error:
+        raise DataError(f"{folder}: {error.strerror}; choose a folder that can be written") from None
+    finally:
+        shutil.rmtree(building, ignore_errors=True)
+
+
+def fill(parts: DatasetParts, folder: Path) -> None:
+    """Write all files of ``parts`` into an empty folder, the manifest last."""
+    files: dict[str, dict[str, str | int]] = {}
+
+    def put(name: str, rows: Iterable[Mapping[str, Any]]) -> str:
+        content = "".join(encode(row) + "\n" for row in rows).encode("utf-8")
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_bytes(content)
+        files[name] = {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
+        return name
+
+    videos = [
+        {
+            "id": video.id,
+            "duration": seconds(video.duration),
+            "windows": put(f"windows/{video.id}.jsonl", map(window_row, video.windows)),
+        }
+        for video in parts.videos
+    ]
+    splits = {
+        split: {
+            "questions": put(
+                f"questions/{split}.jsonl", [question_row(question) for question, _ in parts.splits[split]]
+            ),
+            "gold": put(f"gold/{split}.jsonl", [gold_row(question.id, gold) for question, gold in parts.splits[split]]),
+            "count": len(parts.splits[split]),
+        }
+        for split in SPLITS
+        if parts.splits.get(split)
+    }
+    manifest = {
+        "format": FORMAT,
+        "name": parts.name,
+        "origin": dict(parts.origin),
+        "videos": videos,
+        "splits": splits,
+        "files": dict(sorted(files.items())),
+    }
+    (folder / "manifest.json").write_bytes((json.dumps(manifest, ensure_ascii=False, indent=1) + "\n").encode("utf-8"))
+
+
+def window_row(window: Window) -> dict[str, Any]:
+    """One line of ``windows/VIDEO.jsonl``."""
+    return {
+        "start": seconds(window.start),
+        "end": seconds(window.end),
+        "captions": list(window.captions),
+        "transcript": [{"speaker": line.speaker, "text": line.text} for line in window.transcript],
+        "frames": window.frames,
+    }
+
+
+def question_row(question: Question) -> dict[str, Any]:
+    """One line of ``questions/SPLIT.jsonl``."""
+    return {
+        "id": question.id,
+        "video": question.video,
+        "type": question.type,
+        "question": question.question,
+        "choices": dict(question.choices),
+        "time": seconds(question.time),
+    }
+
+
+def gold_row(question: str, gold: Gold) -> dict[str, Any]:
+    """One line of ``gold/SPLIT.jsonl``."""
+    return {
+        "id": question,
+        "answer": gold.answer,
+        "oracle": [[seconds(start), seconds(end)] for start, end in gold.oracle],
+    }
+
+
+def encode(row: Mapping[str, Any]) -> str:
+    """Compact JSON in the order given; refuses NaN and infinity."""
+    return json.dumps(row, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def seconds(value: float) -> float | int:
+    """Milliseconds are enough; whole seconds are written without a fraction."""
+    rounded = round(value, 3)
+    return int(rounded) if rounded == int(rounded) else rounded
