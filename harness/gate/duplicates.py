@@ -28,7 +28,7 @@ class Fingerprint:
     """Behaviour digest of its smoke run; empty where it has not run."""
 
 
-def review_duplicates(candidate: Fingerprint, earlier: Sequence[Fingerprint]) -> StageVerdict:
+def check(candidate: Fingerprint, earlier: Sequence[Fingerprint]) -> StageVerdict:
     """Compare a candidate with earlier attempts; the lowest-numbered match is named.
 
     Called before the smoke run (without a behaviour) and after it (with one).

@@ -13,8 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from harness.gate.interface import Finding
-from harness.gate.rules import DATA_SETS, GOLD_FIELDS, StaticLimits
+from harness.gate.rules import StaticLimits
 from harness.gate.source import escape
+from principles.h0 import StaticRules
 
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
 """Words inside prose and identifiers alike: ``askAlice_2`` is ask, alice, 2."""
@@ -65,7 +66,7 @@ def _phrases(sequence: list[str]) -> Iterator[tuple[str, ...]]:
         yield tuple(sequence[start : start + PHRASE_WORDS])
 
 
-def check_words(path: str, text: str, data: DataWords) -> Iterator[Finding]:
+def check_words(path: str, text: str, data: DataWords, allowed: StaticRules) -> Iterator[Finding]:
     """S11 over the whole text, comments included: they have no business with the data either."""
     found = list(words(text))
     for word, line in found:
@@ -75,9 +76,9 @@ def check_words(path: str, text: str, data: DataWords) -> Iterator[Finding]:
         folded = line_text.casefold()
         for token in IDENTIFIER.findall(folded):
             squeezed = re.sub("[_-]", "", token)
-            if any(name in squeezed for name in DATA_SETS):
+            if any(name in squeezed for name in allowed.data_set_words):
                 yield Finding(rule="S11", path=path, line=number, message=f"a data set's name: {escape(token, 60)}")
-            if squeezed in GOLD_FIELDS:
+            if squeezed in allowed.gold_words:
                 yield Finding(rule="S11", path=path, line=number, message=f"a gold field's name: {escape(token, 60)}")
         for known in data.ids:
             if known in folded:

@@ -10,6 +10,7 @@ import json
 import time
 import warnings
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from harness.gate.interface import Decision, Finding, StageVerdict
 from harness.gate.literals import DataWords, check_json, check_literals, check_words
@@ -17,21 +18,34 @@ from harness.gate.rules import StaticLimits
 from harness.gate.size import check_lines, check_size
 from harness.gate.source import check_characters, check_files, decode, escape
 from harness.gate.syntax import check_syntax, module
+from principles.h0 import Constitution, StaticRules
 
 MOST_FINDINGS = 50
 """Findings kept in a verdict; the rest are counted in its reason."""
 
 
-def review_static(
-    files: Mapping[str, bytes], data: DataWords | None = None, limits: StaticLimits | None = None
-) -> StageVerdict:
+@dataclass(frozen=True, slots=True)
+class _Context:
+    """What every file of a package is checked against."""
+
+    allowed: StaticRules
+    limits: StaticLimits
+    data: DataWords
+    siblings: frozenset[str]
+    """Module names of the package's own files."""
+
+
+def check(files: Mapping[str, bytes], constitution: Constitution, data: DataWords) -> StageVerdict:
     """The verdict of the static rules on a package.
 
-    ``files``: the candidate's bytes by path. ``data``: words of the development split that may not occur in it.
+    ``files``: the candidate's bytes by path. ``constitution``: its parameters. ``data``: words of the development
+    split that may not occur in the candidate.
     Never raises for any content of ``files``.
     """
     started = time.perf_counter()
-    findings = list(_findings(files, data or DataWords(), limits or StaticLimits()))
+    limits = StaticLimits(**constitution.static.limits)
+    siblings = frozenset(path.removesuffix(".py") for path in files if path.endswith(".py"))
+    findings = list(_findings(files, _Context(constitution.static, limits, data, siblings)))
     findings.sort(key=lambda f: (f.path, f.line, f.rule, f.message))
     return StageVerdict(
         stage="static",
@@ -50,26 +64,23 @@ def _reason(findings: list[Finding]) -> str:
     return f"{first.rule} {first.path}:{first.line} {first.message}{more}"
 
 
-def _findings(files: Mapping[str, bytes], data: DataWords, limits: StaticLimits) -> Iterator[Finding]:
-    file_findings = list(check_files(files, limits))
+def _findings(files: Mapping[str, bytes], context: _Context) -> Iterator[Finding]:
+    file_findings = list(check_files(files, context.limits))
     yield from file_findings
     if file_findings:  # too big or oddly named: nothing of it is parsed
         return
-    siblings = frozenset(path.removesuffix(".py") for path in files if path.endswith(".py"))
     for path in sorted(files):
-        yield from _file(path, files[path], siblings, data, limits)
+        yield from _file(path, files[path], context)
 
 
-def _file(
-    path: str, content: bytes, siblings: frozenset[str], data: DataWords, limits: StaticLimits
-) -> Iterator[Finding]:
+def _file(path: str, content: bytes, context: _Context) -> Iterator[Finding]:
+    limits = context.limits
     text, broken = decode(path, content)
     yield from broken
     if broken:
         return
-    hidden = list(check_characters(path, text))
-    yield from hidden
-    yield from check_words(path, text, data)
+    yield from check_characters(path, text)
+    yield from check_words(path, text, context.data, context.allowed)
     if path.endswith(".json"):
         yield from _json(path, text, limits)
         return
@@ -82,7 +93,7 @@ def _file(
     yield from sizes
     if any(f.line == 0 for f in sizes):  # the tree itself is too big or too deep to look at node by node
         return
-    yield from check_syntax(module(path, tree, siblings))
+    yield from check_syntax(module(path, tree, context.allowed, context.siblings))
     yield from check_literals(path, tree, limits)
 
 

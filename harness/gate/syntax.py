@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from harness.gate import rules
 from harness.gate.interface import Finding
 from harness.gate.source import escape
+from principles.h0 import StaticRules
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,7 @@ class Module:
 
     path: str
     tree: ast.Module
+    allowed: StaticRules
     siblings: frozenset[str]
     """Module names of the package's own files."""
     aliases: Mapping[str, str]
@@ -43,7 +45,7 @@ class Module:
         return ".".join(reversed(parts))
 
 
-def module(path: str, tree: ast.Module, siblings: frozenset[str]) -> Module:
+def module(path: str, tree: ast.Module, allowed: StaticRules, siblings: frozenset[str]) -> Module:
     """Collect imports and definitions of a parsed file."""
     aliases: dict[str, str] = {}
     functions: set[str] = set()
@@ -56,7 +58,7 @@ def module(path: str, tree: ast.Module, siblings: frozenset[str]) -> Module:
                 aliases[name.asname or name.name] = f"{node.module or ''}.{name.name}".lstrip(".")
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             functions.add(node.name)
-    return Module(path, tree, siblings, aliases, frozenset(functions))
+    return Module(path, tree, allowed, siblings, aliases, frozenset(functions))
 
 
 def check_syntax(m: Module) -> Iterator[Finding]:
@@ -72,13 +74,13 @@ def check_syntax(m: Module) -> Iterator[Finding]:
 # ---------------------------------------------------------------- S05 imports
 
 
-def _allowed(name: str) -> bool:
-    return name in rules.MODULES or any(name.startswith(f"{package}.") for package in rules.PACKAGES)
+def _allowed(m: Module, name: str) -> bool:
+    return name in m.allowed.imports or name.startswith(tuple(f"{p}." for p in m.allowed.import_packages))
 
 
 def _import(m: Module, node: ast.Import) -> Iterator[Finding]:
     for name in node.names:
-        if not _allowed(name.name):
+        if not _allowed(m, name.name):
             yield m.finding("S05", node, f"import {escape(name.name)} is not on the allow-list")
 
 
@@ -88,7 +90,7 @@ def _import_from(m: Module, node: ast.ImportFrom) -> Iterator[Finding]:
         part in m.siblings for part in ([base] if base else [n.name for n in node.names])
     )
     packaged = node.level == 0 and (
-        _allowed(base) or (base == "policies" and all(n.name == "blocks" for n in node.names))
+        _allowed(m, base) or (base == "policies" and all(n.name == "blocks" for n in node.names))
     )
     if not own and not packaged:
         yield m.finding("S05", node, f"from {'.' * node.level}{escape(base)} is not on the allow-list")
@@ -107,7 +109,7 @@ def _import_from(m: Module, node: ast.ImportFrom) -> Iterator[Finding]:
 
 
 def _name(m: Module, node: ast.Name) -> Iterator[Finding]:
-    if node.id in rules.BUILTINS:
+    if node.id in m.allowed.forbidden_names:
         yield m.finding("S06", node, f"forbidden name {node.id}")
     elif _dunder(node.id) and node.id not in rules.DUNDERS | rules.DUNDER_READS:
         yield m.finding("S07", node, f"dunder name {escape(node.id)}")
@@ -118,7 +120,7 @@ def _attribute(m: Module, node: ast.Attribute) -> Iterator[Finding]:
     if _dunder(name):
         if name not in rules.DUNDER_READS:
             yield m.finding("S07", node, f"dunder attribute {escape(name)}")
-    elif name in rules.ATTRIBUTES:
+    elif name in m.allowed.forbidden_attributes:
         yield m.finding("S06", node, f"forbidden attribute {name}")
     elif isinstance(node.value, ast.Name) and node.value.id in m.aliases:
         if name.startswith("_"):
@@ -148,7 +150,10 @@ def _call(m: Module, node: ast.Call) -> Iterator[Finding]:
         target = node.args[1] if len(node.args) > 1 else None
         if not (isinstance(target, ast.Constant) and isinstance(target.value, str)):
             yield m.finding("S07", node, f"{name}() with an attribute chosen at run time")
-        elif target.value.startswith("_") or target.value in rules.ATTRIBUTES | rules.UNSAFE_MODULE_NAMES:
+        elif target.value.startswith("_") or target.value in {
+            *m.allowed.forbidden_attributes,
+            *rules.UNSAFE_MODULE_NAMES,
+        }:
             yield m.finding("S07", node, f"{name}() of {escape(target.value)}")
     if name == "type" and (len(node.args) != 1 or node.keywords):
         yield m.finding("S08", node, "type() makes a class at run time")

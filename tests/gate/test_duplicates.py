@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.gate.duplicates import Fingerprint, review_duplicates, syntax_digest
+from harness.gate.duplicates import Fingerprint, check, syntax_digest
 from harness.gate.interface import Decision
 from policies import library
 
@@ -97,7 +97,7 @@ def fingerprint(iteration: int, **parts: str) -> Fingerprint:
 def test_the_earlier_attempt_is_named() -> None:
     earlier = [fingerprint(i) for i in range(1, 9)]
     for rule, part, value in (("D01", "tree", "t3"), ("D02", "syntax", "s4"), ("D03", "behaviour", "b5")):
-        verdict = review_duplicates(fingerprint(9, **{part: value}), earlier)
+        verdict = check(fingerprint(9, **{part: value}), earlier)
         assert verdict.decision is Decision.REJECT
         assert [f.rule for f in verdict.findings] == [rule]
         assert verdict.reason.endswith(f"attempt {value[1]}")
@@ -105,11 +105,11 @@ def test_the_earlier_attempt_is_named() -> None:
 
 def test_new_candidates_and_missing_behaviours_pass() -> None:
     earlier = [fingerprint(1, behaviour=""), fingerprint(2)]
-    assert review_duplicates(fingerprint(3), earlier).decision is Decision.APPROVE
-    assert review_duplicates(fingerprint(3, behaviour=""), earlier).decision is Decision.APPROVE
-    assert review_duplicates(fingerprint(2), earlier).decision is Decision.APPROVE  # itself, after a resumed run
+    assert check(fingerprint(3), earlier).decision is Decision.APPROVE
+    assert check(fingerprint(3, behaviour=""), earlier).decision is Decision.APPROVE
+    assert check(fingerprint(2), earlier).decision is Decision.APPROVE  # itself, after a resumed run
 
 
 def test_the_first_of_several_matches_is_named() -> None:
     earlier = [fingerprint(7, tree="x"), fingerprint(2, tree="x"), fingerprint(5, syntax="s9")]
-    assert review_duplicates(fingerprint(9, tree="x"), earlier).reason.endswith("attempt 2")
+    assert check(fingerprint(9, tree="x"), earlier).reason.endswith("attempt 2")

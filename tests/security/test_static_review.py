@@ -9,8 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.gate.interface import Decision, StageVerdict
-from harness.gate.literals import data_words
-from harness.gate.static import review_static
+from harness.gate.literals import DataWords, data_words
+from harness.gate.static import check
+from principles.h0 import load_h0
+
+CONSTITUTION = load_h0().constitution
 
 GOOD = '''"""A policy that answers with the first letter."""
 
@@ -38,7 +41,7 @@ class Policy:
 
 def review(policy: str | bytes, **others: str | bytes) -> StageVerdict:
     files = {"policy.py": policy, **{name.replace("__", "."): text for name, text in others.items()}}
-    return review_static({p: t if isinstance(t, bytes) else t.encode() for p, t in files.items()})
+    return check({p: t if isinstance(t, bytes) else t.encode() for p, t in files.items()}, CONSTITUTION, DataWords())
 
 
 def rules(verdict: StageVerdict) -> set[str]:
@@ -213,14 +216,15 @@ def test_plain_utf8_cookie_is_allowed() -> None:
     ],
 )
 def test_odd_files_are_rejected_before_anything_is_parsed(name: str) -> None:
-    verdict = review_static({"policy.py": GOOD.encode(), name: b"x"})
+    verdict = check({"policy.py": GOOD.encode(), name: b"x"}, CONSTITUTION, DATA)
     assert rules(verdict) == {"S01"}
 
 
 def test_sizes_are_capped_before_anything_is_parsed() -> None:
     assert rules(review(GOOD + "#" * 60_000)) == {"S01"}
-    assert rules(review_static({"policy.py": GOOD.encode()} | {f"f{i}.py": b"" for i in range(20)})) == {"S01"}
-    assert rules(review_static({})) == {"S01"}
+    many = {"policy.py": GOOD.encode()} | {f"f{i}.py": b"" for i in range(20)}
+    assert rules(check(many, CONSTITUTION, DATA)) == {"S01"}
+    assert rules(check({}, CONSTITUTION, DATA)) == {"S01"}
 
 
 def test_own_modules_may_be_imported() -> None:
@@ -271,14 +275,14 @@ DATA = data_words(["Mirela Brandt", "Tadeusz"], ["lifelog-0001", "17"], QUESTION
     ],
 )
 def test_names_ids_and_phrases_of_the_development_data(code: str) -> None:
-    verdict = review_static({"policy.py": (GOOD + code).encode()}, DATA)
+    verdict = check({"policy.py": (GOOD + code).encode()}, CONSTITUTION, DATA)
     assert rules(verdict) == {"S11"}
     assert verdict.findings[0].line == GOOD.count("\n") + 1
 
 
 def test_forms_of_question_are_no_phrases_of_the_data() -> None:
     code = GOOD + "TRIGGER = 'when was the last time'\nX = 17\nLAST = 'I used the'\n"
-    assert review_static({"policy.py": code.encode()}, DATA).decision is Decision.APPROVE
+    assert check({"policy.py": code.encode()}, CONSTITUTION, DATA).decision is Decision.APPROVE
 
 
 def test_json_files_are_held_to_the_same_rules() -> None:
@@ -292,11 +296,11 @@ def test_json_files_are_held_to_the_same_rules() -> None:
 @settings(max_examples=150, deadline=None)
 @given(st.binary(max_size=300))
 def test_never_raises_for_any_bytes(content: bytes) -> None:
-    review_static({"policy.py": content, "data.json": content}, DATA)
+    check({"policy.py": content, "data.json": content}, CONSTITUTION, DATA)
 
 
 @settings(max_examples=150, deadline=None)
 @given(st.text(alphabet=st.sampled_from("()[]{}:;,.='\"\\\n\t #@defclassimportx0_"), max_size=200))
 def test_never_raises_for_code_like_text(text: str) -> None:
-    verdict = review_static({"policy.py": text.encode()}, DATA)
+    verdict = check({"policy.py": text.encode()}, CONSTITUTION, DATA)
     assert all(f.message.isprintable() for f in verdict.findings)
