@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from policies.blocks.events import EventMemory
 from policies.blocks.memory import Memory, window_text
 from policies.blocks.timefmt import stamp
 
 SEPARATOR = "\n\n"
+HEAD = 160
+"""Characters of an EVENT in a headline. Not given by the source: about two caption lines."""
 
 
 def one_line(text: str) -> str:
@@ -20,8 +23,31 @@ def one_line(text: str) -> str:
 
 def raw(memory: Memory, position: int) -> str:
     """The window's captions and transcript as they are, after its time."""
-    window = memory.windows[position]
-    return f"[{stamp(window.start)}] {one_line(window_text(window))}"
+    return f"[{_time(memory, position)}] {one_line(window_text(memory.windows[position]))}"
+
+
+def five_fields(memory: EventMemory, position: int) -> str:
+    """The record's time and its fields that are not empty."""
+    record = memory.records[position]
+    fields = {
+        "EVENT": record.event,
+        "PEOPLE": ", ".join(memory.people(position)),
+        "OBJECTS": record.objects,
+        "PLACE": record.place,
+        "DIALOGUE": record.dialogue,
+    }
+    return " | ".join([f"[{_time(memory, position)}]", *(f"{name}: {text}" for name, text in fields.items() if text)])
+
+
+def headline(memory: EventMemory, position: int) -> str:
+    """One short line: time, the first of EVENT, PEOPLE."""
+    event = one_line(memory.records[position].event)
+    head = event if len(event) <= HEAD else event[:HEAD].rsplit(" ", 1)[0] + " ..."
+    return " | ".join(filter(None, [f"[{_time(memory, position)}] {head}", ", ".join(memory.people(position))]))
+
+
+def _time(memory: Memory, position: int) -> str:
+    return stamp(memory.windows[position].start)
 
 
 def fit(items: Iterable[tuple[int, str]], limit: int) -> list[tuple[int, str]]:

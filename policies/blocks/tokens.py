@@ -66,7 +66,7 @@ def words(text: str) -> list[str]:
 def normal(word: str) -> str:
     """The term of one casefolded word, or the empty string for a stop word or a single letter."""
     base = word.partition("'")[0]
-    if base in STOP_WORDS or (len(base) == 1 and base.isalpha()):
+    if not base or base in STOP_WORDS or (len(base) == 1 and base.isalpha()):
         return ""
     return _lemma(base)
 

@@ -62,6 +62,6 @@ def _clip(clip: dict) -> tuple[float, float, tuple[str, ...], tuple[Utterance, .
         if item["type"] == "caption":
             captions.append(item["text"])
         else:
-            speaker, _, text = item["text"].partition(":")
-            transcript.append(Utterance(speaker.strip(), text.strip()))
+            speaker, colon, text = item["text"].replace("：", ":").partition(":")
+            transcript.append(Utterance(speaker.strip(), text.strip()) if colon else Utterance("", item["text"]))
     return start, max([start + CLIP_SECONDS, *ends]), tuple(captions), tuple(transcript)

@@ -1,0 +1,86 @@
+"""Field-aware scores of the method: S_q for the question, S_c for a choice, and the total S with its bonus.
+
+s_f(r) = |T(q) and T(r_f)| per field f; S_q(r) = sum of w_f(q) s_f(r).
+S(r, c) = ALPHA S_q(r) + BETA S_c(r, c) + GAMMA [S_q(r) > 0 and S_c(r, c) > 0], the bonus once per record and choice.
+All coefficients are constants, fixed during a search.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import numpy as np
+
+from policies.blocks.events import EventMemory, phrase
+from policies.blocks.extract import FIELDS
+from policies.blocks.postings import Floats
+from policies.blocks.tokens import content, speech_question
+from policies.contract import Query
+
+ALPHA = 1.0
+BETA = 2.0
+GAMMA = 4.0
+"""Weights of S_q, S_c and the same-record bonus (given)."""
+PHRASE = 5.0
+"""Added to S_c where a field holds the choice's exact phrase (given)."""
+PHRASE_TERMS = 2
+"""Content terms a choice needs for its phrase to count. Not given by the source: else one name would score as one."""
+QUESTION_WEIGHTS: Mapping[str, float] = {"EVENT": 3.0, "PEOPLE": 2.5, "OBJECTS": 2.0, "PLACE": 2.0, "DIALOGUE": 1.5}
+"""w_base of S_q. Not given by the source: the action first; its worked S_q of 3.0 fits one EVENT term."""
+CHOICE_WEIGHTS: Mapping[str, float] = {"EVENT": 3.0, "PEOPLE": 3.5, "OBJECTS": 2.5, "PLACE": 2.5, "DIALOGUE": 2.0}
+"""Weights of S_c. PEOPLE is given; the others are not: in the order of QUESTION_WEIGHTS, below PEOPLE."""
+WHERE_PLACE = 2.0
+WHO_PEOPLE = 2.0
+SPEECH_DIALOGUE = 2.5
+"""Added for a question's form. Which field is given, the size is not: enough to put it above or beside EVENT."""
+
+_WHERE = re.compile(r"\bwhere\b", re.IGNORECASE)
+_WHO = re.compile(r"\b(who|whom)\b", re.IGNORECASE)
+
+
+def question_weights(question: str) -> dict[str, float]:
+    """w(q): the base weights, and more for PLACE, PEOPLE, DIALOGUE where it asks where, who, what was said."""
+    weights = dict(QUESTION_WEIGHTS)
+    if _WHERE.search(question):
+        weights["PLACE"] += WHERE_PLACE
+    if _WHO.search(question):
+        weights["PEOPLE"] += WHO_PEOPLE
+    if speech_question(question):
+        weights["DIALOGUE"] += SPEECH_DIALOGUE
+    return weights
+
+
+def fields_question(memory: EventMemory, query: Query) -> Floats:
+    """S_q of every record, shape (n,)."""
+    asked = content(query.question)
+    scores = np.zeros(len(memory))
+    for field, weight in question_weights(query.question).items():
+        scores += weight * memory.overlap(field, asked)
+    return scores
+
+
+def fields_choices(memory: EventMemory, query: Query) -> Floats:
+    """S_c of every record for each choice, shape (n, k) in the order of the choices."""
+    return np.column_stack([_choice(memory, text) for text in query.choices.values()])
+
+
+def totals(asked: Floats, chosen: Floats) -> Floats:
+    """S from S_q (n,) and S_c (n, k), shape (n, k)."""
+    together = (asked[:, None] > 0) & (chosen > 0)
+    return ALPHA * asked[:, None] + BETA * chosen + GAMMA * together
+
+
+def _choice(memory: EventMemory, choice: str) -> Floats:
+    wanted = content(choice)
+    scores = np.zeros(len(memory))
+    exact = np.zeros(len(memory), dtype=bool)
+    needle = phrase(choice)
+    for field in FIELDS:
+        shared = memory.overlap(field, wanted)
+        scores += CHOICE_WEIGHTS[field] * shared
+        if len(wanted) >= PHRASE_TERMS:
+            texts = memory.phrases[field]
+            for position in np.flatnonzero((shared == len(wanted)) & ~exact):
+                exact[position] = needle in texts[position]
+    return scores + PHRASE * exact

@@ -1,0 +1,33 @@
+"""Support of the choices: how many records or captions speak for each. Lexical counts, not probabilities."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from policies.blocks.memory import Memory
+from policies.blocks.postings import Floats
+from policies.blocks.tokens import content
+from policies.contract import Query
+
+
+def support_counts(asked: Floats, chosen: Floats) -> list[int]:
+    """n_c: records in which question and choice both match, each counted once whatever it scores.
+
+    ``asked`` is S_q (n,), ``chosen`` S_c (n, k); all eligible records count, shown or not.
+    """
+    return [int(count) for count in ((asked[:, None] > 0) & (chosen > 0)).sum(axis=0)]
+
+
+def hit_counts(memory: Memory, query: Query) -> list[int]:
+    """``choice_hit_counts``: raw windows that hold any content term of each choice (the rule is not given)."""
+    return [int(np.count_nonzero(memory.text.overlap(content(text)))) for text in query.choices.values()]
+
+
+def leader(values: Floats | list[int], least: float, ratio: float, lead: float) -> int | None:
+    """Column of the clear leader: at least ``least``, ``ratio`` times and ``lead`` more than the second; else None."""
+    ranked = sorted(((float(value), -column) for column, value in enumerate(values)), reverse=True)
+    if not ranked:
+        return None
+    (best, column), second = ranked[0], ranked[1][0] if len(ranked) > 1 else 0.0
+    clear = best >= least and best >= ratio * second and best - second >= lead and best > second
+    return -column if clear else None
