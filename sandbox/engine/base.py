@@ -1,0 +1,170 @@
+"""The base image: one that is here, else one that a registry gives, else one made from the distribution's packages."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, cast
+
+import docker
+import docker.errors
+
+from sandbox.engine import EngineError
+from sandbox.engine.daemon import search_path
+
+log = logging.getLogger(__name__)
+
+REGISTRY_BASE = "python:3.11-slim"
+_LOCAL_REPOSITORY = "lvmh-base"
+_PULL_SECONDS = 15
+_DROPPED = (
+    "var/cache/apt",
+    "var/lib/apt/lists",
+    "usr/share/doc",
+    "usr/share/man",
+    "usr/share/locale",
+    "usr/share/info",
+)
+_FACTS = "import json,platform as p; print(json.dumps([p.python_version(), ' '.join(p.libc_ver()), p.machine()]))"
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """A base image and what its interpreter is."""
+
+    image: str
+    """Image id."""
+    name: str
+    python: str
+    """Full version, for example 3.11.2."""
+    libc: str
+    """Name and version, for example glibc 2.36."""
+    machine: str
+    """As the platform module names it, for example x86_64."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mirror:
+    """Where this machine's apt takes the distribution's main packages from."""
+
+    url: str
+    suite: str
+    keyring: str | None
+
+
+def find_base(client: docker.DockerClient) -> Base:
+    """The base image, made where there is none. Raises EngineError."""
+    local = f"{_LOCAL_REPOSITORY}:{_codename() or 'none'}"
+    for name in (REGISTRY_BASE, local):
+        if _present(client, name):
+            return describe(client, name)
+    if _pull(REGISTRY_BASE):
+        return describe(client, REGISTRY_BASE)
+    log.info("no registry gives %s: making the base image from the distribution's packages", REGISTRY_BASE)
+    bootstrap(client, local)
+    return describe(client, local)
+
+
+def describe(client: docker.DockerClient, name: str) -> Base:
+    """Ask the interpreter inside for its version. Raises EngineError where there is none."""
+    try:
+        output = client.containers.run(name, ["python3", "-c", _FACTS], remove=True, network_mode="none")
+        python, libc, machine = json.loads(output)
+        return Base(str(client.images.get(name).id), name, python, libc, machine)
+    except (docker.errors.DockerException, ValueError) as error:
+        raise EngineError(f"base image {name} does not run python3: {error}") from error
+
+
+def bootstrap(client: docker.DockerClient, name: str) -> None:
+    """Make the base from this machine's distribution and import it under ``name``. Raises EngineError."""
+    mirror = apt_mirror()
+    with tempfile.TemporaryDirectory(prefix="lvmh-base-", dir="/var/tmp") as folder:
+        root = Path(folder) / "root"
+        command = ["debootstrap", "--variant=minbase", "--include=python3"]
+        command += [f"--keyring={mirror.keyring}"] if mirror.keyring else []
+        result = subprocess.run(
+            [*command, mirror.suite, str(root), mirror.url],
+            env=os.environ | {"PATH": search_path()} | _apt_proxy(),
+            text=True,
+            capture_output=True,
+            check=False,
+        )
+        if result.returncode:
+            lines = (result.stdout + result.stderr).strip().splitlines() or ["no message"]
+            raise EngineError(f"debootstrap could not make the base image: {lines[-1][:300]}")
+        for path in _DROPPED:
+            shutil.rmtree(root / path, ignore_errors=True)
+        _import(client, root, name)
+
+
+def apt_mirror() -> Mirror:
+    """The mirror and suite of the distribution itself, from apt's configuration. Raises EngineError."""
+    codename = _codename()
+    for attempt in range(2):
+        targets = _output(["apt-get", "indextargets", "Created-By: Packages"])
+        for stanza in targets.split("\n\n"):
+            target = dict(line.partition(": ")[::2] for line in stanza.splitlines())
+            if target.get("Codename") == codename and target.get("Component") == "main" and "Repo-URI" in target:
+                keyring = target.get("Signed-By", "")
+                return Mirror(target["Repo-URI"], codename, keyring if Path(keyring).is_file() else None)
+        if attempt == 0:  # without package lists apt does not know the code names
+            _output(["apt-get", "update", "-qq"])
+    raise EngineError(
+        f"apt names no mirror with the main packages of {codename or 'this distribution'}: mend its sources"
+    )
+
+
+def _import(client: docker.DockerClient, root: Path, name: str) -> None:
+    repository, _, tag = name.partition(":")
+    with subprocess.Popen(["tar", "-C", str(root), "--exclude=./dev/*", "-c", "."], stdout=subprocess.PIPE) as tar:
+        client.api.import_image_from_stream(cast(IO[bytes], tar.stdout), repository=repository, tag=tag)
+    if tar.returncode or not _present(client, name):
+        raise EngineError("the base image could not be imported: tar failed")
+
+
+def _pull(name: str) -> bool:
+    client = docker.from_env(timeout=_PULL_SECONDS, version="auto")
+    try:
+        client.images.pull(name)
+    except (docker.errors.DockerException, OSError) as error:
+        log.info("%s could not be pulled: %s", name, error)
+        return False
+    finally:
+        client.close()
+    return True
+
+
+def _present(client: docker.DockerClient, name: str) -> bool:
+    try:
+        client.images.get(name)
+    except docker.errors.ImageNotFound:
+        return False
+    return True
+
+
+def _codename() -> str:
+    try:
+        lines = Path("/etc/os-release").read_text().splitlines()
+    except OSError:
+        return ""
+    return next((line.partition("=")[2].strip('"') for line in lines if line.startswith("VERSION_CODENAME=")), "")
+
+
+def _apt_proxy() -> dict[str, str]:
+    """Apt's own proxy as the variables that debootstrap's downloader reads."""
+    names = {"http_proxy": "Acquire::http::Proxy", "https_proxy": "Acquire::https::Proxy"}
+    values = {name: _output(["apt-config", "shell", "value", key]) for name, key in names.items()}
+    return {name: value.strip().removeprefix("value='").removesuffix("'") for name, value in values.items() if value}
+
+
+def _output(command: list[str]) -> str:
+    try:
+        return subprocess.run(command, text=True, capture_output=True, check=False).stdout
+    except OSError:
+        return ""

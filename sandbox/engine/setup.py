@@ -1,0 +1,91 @@
+"""The commands of ``python -m sandbox.engine``, each safe to repeat and to run twice at once."""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sandbox.engine import EngineError, daemon
+from sandbox.engine.image import base_of, ensure_image, export_root, image_name, record_of
+from sandbox.runtime_build import cache_folder, find_runtime, rootfs_folder
+
+log = logging.getLogger(__name__)
+
+
+def up() -> str:
+    """Bring up the engine and the image. Raises EngineError with the one line that says what is missing."""
+    started = time.monotonic()
+    with _alone():
+        if not daemon.answers():
+            _start_daemon()
+        client = daemon.connect(timeout=300)
+        try:
+            image = ensure_image(client)
+            export_root(client, image, rootfs_folder())
+        finally:
+            client.close()
+    record = record_of(image)
+    seconds = time.monotonic() - started
+    return f"Docker is ready: {image_name()}, Python {record.python} on {base_of(image)} ({seconds:.1f} s)"
+
+
+def down() -> str:
+    """Stop the engine if it was started here and runs no container."""
+    with _alone():
+        places = daemon.Places()
+        if daemon.in_use(places):
+            return "Docker is left running: containers are in use"
+        return "Docker stopped" if daemon.stop(places) else "Docker was not started here: left as it is"
+
+
+def ensure() -> str:
+    """Prepare the sandbox that a run will pick: Docker where it answers, else bubblewrap. Raises SandboxError."""
+    if daemon.answers():
+        return up()
+    with _alone():
+        _ensure_bubblewrap()
+    runtime = find_runtime(log.info)
+    return f"no Docker engine answers; bubblewrap is ready: Python {runtime.record.python}"
+
+
+def _start_daemon() -> None:
+    if host := os.environ.get("DOCKER_HOST"):
+        raise EngineError(f"no Docker engine answers at DOCKER_HOST={host}: start it, or unset DOCKER_HOST")
+    if reason := daemon.obstacle():
+        raise EngineError(reason)
+    missing = daemon.missing_packages()
+    if missing:
+        log.info("installing %s", " ".join(missing))
+        daemon.apt_install(missing)
+    log.info("starting the Docker daemon")
+    daemon.start(daemon.Places())
+
+
+def _ensure_bubblewrap() -> None:
+    if shutil.which("bwrap"):
+        return
+    if shutil.which("apt-get") is None or os.geteuid() != 0:
+        raise EngineError(
+            "neither a Docker engine nor bubblewrap is here: install bubblewrap (apt-get install bubblewrap)"
+        )
+    log.info("installing bubblewrap")
+    daemon.apt_install(["bubblewrap"])
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """One set-up at a time on this machine."""
+    folder = cache_folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file = (folder / "engine.lock").open("w")
+    except OSError as error:
+        raise EngineError(f"cannot write into {folder} ({error.strerror}): make it writable") from error
+    with file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
