@@ -1,0 +1,191 @@
+"""The model author: hypothesis and code in one call, as one function spliced in by syntax tree or as a whole file.
+
+Malformed, truncated and refused replies are never adopted: each goes back with its error, a bounded number of times.
+"""
+
+from __future__ import annotations
+
+import ast
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from harness.agents.blocks import pieces
+from harness.agents.directions import DIRECTIONS
+from harness.agents.interface import Brief, Malformed, Proposal
+from harness.agents.parsing import ReplyError, parse_reply
+from harness.agents.prompts import render
+from harness.agents.splice import SpliceError, Target, arguments, outline, splice, targets
+from harness.models.counting import count_tokens
+from harness.models.interface import ChatMessage, ChatReply, ChatRequest, Models, ReplyKind, RequestRefused, Role
+from meta_memory.records import AttemptView
+
+RAW_CHARS = 20_000
+"""What is kept of an unusable reply."""
+ECHO_CHARS = 3_000
+"""What of an unusable reply goes back to the model with its error."""
+TEMPERATURE = 0.4
+"""Not given by the source; a role's configuration replaces it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Token budgets of one form of answer; not given by the source."""
+
+    prompt: int
+    reply: int
+    code: int
+    """Of the parent's file, in the function form; a longer one is shown in outline."""
+    attempts: int
+    wiki: int
+    pieces: int
+
+
+SIZES: Mapping[str, Sizes] = {
+    "function": Sizes(prompt=2_500, reply=900, code=1_100, attempts=250, wiki=0, pieces=350),
+    "file": Sizes(prompt=16_000, reply=6_000, code=8_000, attempts=1_200, wiki=2_500, pieces=2_000),
+}
+"""The function form fits a context of 8,192 tokens with two rounds of error and repair."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What one proposal is to change."""
+
+    prompt: str
+    target: Target | None
+    """The function, or None where the whole file is asked for."""
+
+
+class ModelAuthor:
+    """Researcher and implementer in one conversation of the implementer's model."""
+
+    def __init__(self, models: Models, form: Literal["function", "file"], attempts: int) -> None:
+        self.models, self.form, self.attempts = models, form, attempts
+        self.name = models.describe(Role.IMPLEMENTER)
+
+    def propose(self, brief: Brief, seed: int) -> Proposal | Malformed:
+        """One proposal; ``Malformed`` after ``attempts`` unusable replies. Raises ModelError, CapReached."""
+        task = self.task(brief, seed)
+        messages = [ChatMessage("user", task.prompt)]
+        error, raw = "", ""
+        for attempt in range(self.attempts):
+            request = ChatRequest(tuple(messages), SIZES[self.form].reply, TEMPERATURE, seed=(seed + attempt) % 2**31)
+            try:
+                reply = self.models.chat(Role.IMPLEMENTER, request, f"{brief.iteration:04d}/propose/{attempt}")
+            except RequestRefused as refusal:
+                return Malformed(
+                    reason=f"the endpoint refused the request: {refusal}", author=self.name, attempts=attempt + 1
+                )
+            raw = reply.text[:RAW_CHARS]
+            try:
+                return self._adopt(reply, brief, task)
+            except (ReplyError, SpliceError) as problem:
+                error = str(problem)
+            messages = [
+                messages[0],
+                ChatMessage("assistant", reply.text[:ECHO_CHARS] or "(nothing)"),
+                ChatMessage("user", render("again_v1", error=error)),
+            ]
+        return Malformed(reason=error, author=self.name, attempts=self.attempts, raw=raw)
+
+    def _adopt(self, reply: ChatReply, brief: Brief, task: Task) -> Proposal:
+        if reply.kind is not ReplyKind.OK:
+            raise ReplyError(f"the reply is {reply.kind.value}")
+        parsed = parse_reply(reply.text)
+        files = dict(brief.parent_files)
+        if task.target is None:
+            files["policy.py"] = whole_file(parsed.code)
+        else:
+            files[task.target.path] = splice(files[task.target.path], task.target.name, parsed.code)
+        if files == dict(brief.parent_files):
+            raise ReplyError("the code is the parent's, unchanged")
+        return Proposal(hypothesis=parsed.hypothesis, files=files, author=self.name)
+
+    def task(self, brief: Brief, seed: int) -> Task:
+        """The prompt of one proposal; a function of brief and seed."""
+        draw = random.Random(seed)
+        sizes = SIZES[self.form]
+        code = brief.parent_files["policy.py"]
+        common = {
+            "contract": render("contract_v1"),
+            "rules": render("rules_v1"),
+            "parent": brief.parent,
+            "attempts": clip_lines([attempt_line(a) for a in brief.attempts], sizes.attempts),
+            "pieces": clip_lines(list(pieces(code, everything=self.form == "file")), sizes.pieces),
+        }
+        if self.form == "file":
+            by_type = ", ".join(f"{kind} {100 * share:.0f} %" for kind, share in brief.parent.dev_by_type.items())
+            prompt = render(
+                "file_v1",
+                **common,
+                principles=brief.principles.strip(),
+                wiki="\n".join(clip_lines(brief.wiki.split("\n"), sizes.wiki)),
+                frontier=brief.frontier,
+                by_type=by_type,
+                code=code.strip(),
+                others=", ".join(sorted(path for path in brief.parent_files if path != "policy.py")),
+            )
+            return Task(prompt, None)
+        target = choose_target(brief.parent_files, draw)
+        outlined = target.path != "policy.py" or count_tokens(code) > sizes.code
+        shown = outline(brief.parent_files[target.path], target.name) if outlined else code
+        prompt = render(
+            "function_v1",
+            **common,
+            code=shown.strip(),
+            outlined=outlined,
+            weakest=min(brief.parent.dev_by_type, key=lambda k: brief.parent.dev_by_type[k], default=""),
+            target=target,
+            arguments=", ".join(arguments(target)),
+            direction=draw.choice(DIRECTIONS),
+        )
+        return Task(prompt, target)
+
+
+def choose_target(files: Mapping[str, str], draw: random.Random) -> Target:
+    """A function with something in it: ``Policy.answer`` half of the time, any other else.
+
+    Constructors are left out: what they set up is used by all the others.
+    """
+    usable = [t for t in targets(files) if not t.trivial and not t.name.endswith("__init__")]
+    answer = [t for t in usable if t.name == "Policy.answer"]
+    others = [t for t in usable if t.name != "Policy.answer"]
+    if answer and (not others or draw.random() < 0.5):
+        return answer[0]
+    if not usable:
+        raise LookupError("the parent has no function to change")
+    return draw.choice(others)
+
+
+def whole_file(code: str) -> str:
+    """A whole policy.py that parses and defines ``Policy``. Raises ReplyError."""
+    try:
+        tree = ast.parse(code)
+    except SyntaxError as error:
+        raise ReplyError(f"policy.py line {error.lineno}: {error.msg}") from None
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise ReplyError(f"policy.py does not parse ({type(error).__name__})") from None
+    if not any(isinstance(node, ast.ClassDef) and node.name == "Policy" for node in tree.body):
+        raise ReplyError("policy.py defines no class Policy; reply with the whole file")
+    return code.strip("\n") + "\n"
+
+
+def attempt_line(attempt: AttemptView) -> str:
+    """One earlier attempt in one line, development facts only."""
+    delta = f", {100 * attempt.dev_delta:+.1f} points" if attempt.dev_delta is not None else ""
+    text = f"{attempt.title}: {attempt.outcome}{delta}. {attempt.lesson or attempt.cause}"
+    return " ".join(text.split())[:240]
+
+
+def clip_lines(lines: list[str], tokens: int) -> list[str]:
+    """The first lines that fit in ``tokens``."""
+    kept: list[str] = []
+    left = tokens
+    for line in lines:
+        left -= count_tokens(line) + 1
+        if left < 0:
+            break
+        kept.append(line)
+    return kept
