@@ -96,6 +96,10 @@ class ModelError(Exception):
     """No reply could be had: endpoint down, wrong key, wrong model, retries used up. One line, what to do."""
 
 
+class RequestRefused(ModelError):
+    """The endpoint refused this one request (its content, its size): other requests may well be served."""
+
+
 class CapReached(Exception):
     """Sending the call could pass a cap of the run; nothing was sent. One line naming the cap."""
 
@@ -115,7 +119,7 @@ class Models(Protocol):
         """Send one call, or take its stored reply.
 
         ``scope`` names the call's place, for example ``0007/review/0`` or ``0007/develop/<query>/2``: the reply
-        store's key is (role, scope, digest of the request). Raises ModelError, CapReached.
+        store's key is (role, scope, digest of the request). Raises RequestRefused, ModelError, CapReached.
         """
         ...
 

@@ -1,0 +1,46 @@
+"""Counting tokens offline, for reservations and for endpoints that report no usage.
+
+Counts are estimates: the vocabulary is o200k, whatever the model is.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import bpe_openai
+
+if TYPE_CHECKING:
+    from harness.models.interface import ChatRequest
+
+PIECE = 100_000
+"""Characters encoded at once; the library refuses very long texts. Cutting can only raise the count."""
+PER_MESSAGE = 8
+"""Tokens of a chat template around one message, at most, in the templates in use."""
+PER_IMAGE = 1_600
+"""Reserved for an image: its tokens cannot be counted offline."""
+MARGIN = 1.25
+"""Other vocabularies than o200k may need more tokens for the same text."""
+
+
+@cache
+def _encoding() -> Any:
+    return bpe_openai.get_encoding("o200k_base")
+
+
+def count_tokens(text: str) -> int:
+    """Tokens of ``text`` in the o200k vocabulary; special tokens are counted as plain text."""
+    return sum(len(_encoding().encode_ordinary(text[i : i + PIECE])) for i in range(0, len(text), PIECE))
+
+
+def count_prompt(request: ChatRequest) -> int:
+    """Estimated prompt tokens of a request, its schema and images included."""
+    total = sum(count_tokens(m.content) + PER_MESSAGE + PER_IMAGE * len(m.images) for m in request.messages)
+    return total + (count_tokens(json.dumps(request.schema)) if request.schema is not None else 0)
+
+
+def worst_case(tokens: int) -> int:
+    """What is reserved for an offline count of ``tokens``."""
+    return math.ceil(MARGIN * tokens) + 2 * PER_MESSAGE

@@ -1,0 +1,358 @@
+"""Every model of a run behind one object: stored replies, the ledger and the clients put together."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from harness.config import Config
+from harness.models.client import Client, LostInFlight, Timing
+from harness.models.counting import count_prompt, count_tokens, worst_case
+from harness.models.interface import (
+    ChatMessage,
+    ChatReply,
+    ChatRequest,
+    ModelError,
+    Models,
+    ReplyKind,
+    Role,
+    Usage,
+)
+from harness.models.ledger import MEASURES, Ledger
+from harness.models.prices import Priced, price_of
+from harness.models.quirks import Learned, Quirks
+from harness.models.replies import CallRecord, ReplyStore
+from harness.models.wire import Reported
+from harness.settings import Cap, RoleModel
+
+SHARED_SCOPES = {Role.BUILDER: "build", Role.EMBEDDER: "embed"}
+"""Roles whose replies depend on nothing but the request: stored by content, shared by all of the run."""
+LOST_ATTEMPTS = 3
+"""Times that a call is sent whose reply does not come; each is booked at its reservation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a role runs on, for the banner of a run."""
+
+    role: Role
+    model: RoleModel
+    priced: Priced
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """One call to be bought."""
+
+    role: Role
+    scope: str
+    digest: str
+    document: Mapping[str, Any]
+    """The request as stored."""
+    worst: Usage
+    send: Callable[[float], tuple[Mapping[str, Any], Usage]]
+    """Send within the seconds given; returns the reply as stored and what it came to."""
+
+
+class ModelHub:
+    """The models of the chosen profile. Thread-safe. Implements ``Models``."""
+
+    def __init__(self, config: Config, folder: Path, timing: Timing | None = None) -> None:
+        """Open ``folder/replies.db``. Raises UserError: a key or price is missing, or the file is unusable."""
+        self._config = config
+        self._timing = timing or Timing()
+        self._terms = {
+            role: Terms(role, model, price_of(model, config.prices, config.caps.dollars))
+            for role in Role
+            if (model := config.role(role)) is not None
+        }
+        self._keys = {role: config.key(role) for role in self._terms}
+        self._replies = ReplyStore(folder / "replies.db")
+        self._ledger = Ledger(config.caps, self._replies.booked())
+        self._quirks: dict[tuple[str, str], Quirks] = {}
+        self._clients: dict[Role, Client] = {}
+        self._lock = threading.Lock()
+        self._held: dict[tuple[Role, str, str], tuple[threading.Lock, int]] = {}
+
+    # ------------------------------------------------------------ the protocol
+
+    def has(self, role: Role) -> bool:
+        """Whether the profile names a model for the role."""
+        return role in self._terms
+
+    def describe(self, role: Role) -> str:
+        """Model name for records."""
+        return self._terms[role].model.model if role in self._terms else "offline"
+
+    def chat(self, role: Role, request: ChatRequest, scope: str) -> ChatReply:
+        """See ``Models.chat``; the builder's replies are stored by content, whatever the scope."""
+        terms = self._named(role)
+        request = _shaped(request, terms.model)
+        document = _document(request)
+        prompt = worst_case(count_prompt(request))
+        dollars = terms.priced.worst_dollars(prompt, request.max_tokens)
+        worst = Usage(1, prompt, request.max_tokens, dollars=dollars, estimated=True)
+
+        def send(seconds: float) -> tuple[Mapping[str, Any], Usage]:
+            done = self._client(role).chat(request, seconds)
+            estimate = None if done.usage else Reported(count_prompt(request), count_tokens(done.raw), 0, 0)
+            reply = {"kind": done.kind, "text": done.text, "raw": done.raw, "finish_reason": done.finish_reason}
+            model = done.model or terms.model.model
+            return {**reply, "model": model}, _usage(done.usage, estimate, terms.priced)
+
+        record, stored = self._once(role, scope, document, worst, send)
+        reply = record.reply or {}
+        return ChatReply(
+            kind=ReplyKind(reply["kind"]),
+            text=reply["text"],
+            raw=reply["raw"],
+            usage=record.usage,
+            seconds=record.seconds,
+            model=reply["model"],
+            finish_reason=reply["finish_reason"],
+            stored=stored,
+        )
+
+    def embed(self, texts: tuple[str, ...], scope: str) -> tuple[tuple[bytes, ...], Usage]:
+        """See ``Models.embed``; vectors are stored by content, whatever the scope."""
+        terms = self._named(Role.EMBEDDER)
+        if not texts:
+            return (), Usage()
+        texts = tuple(_utf8(text) for text in texts)
+        counted = sum(count_tokens(text) for text in texts)
+        prompt = worst_case(counted)
+        worst = Usage(1, prompt, 0, dollars=terms.priced.worst_dollars(prompt, 0), estimated=True)
+
+        def send(seconds: float) -> tuple[Mapping[str, Any], Usage]:
+            vectors, reported = self._client(Role.EMBEDDER).embed(texts, seconds)
+            encoded = [base64.b64encode(vector).decode() for vector in vectors]
+            return {"vectors": encoded}, _usage(reported, Reported(counted, 0, 0, 0), terms.priced)
+
+        record, _ = self._once(Role.EMBEDDER, scope, {"texts": list(texts)}, worst, send)
+        return tuple(base64.b64decode(vector) for vector in (record.reply or {})["vectors"]), record.usage
+
+    def spent(self) -> Mapping[Role, Usage]:
+        """Booked so far in the run, earlier sessions included; roles without a call are left out."""
+        return self._ledger.spent()
+
+    # ------------------------------------------------------------ for the command line
+
+    @property
+    def terms(self) -> tuple[Terms, ...]:
+        """Model, endpoint and price of each role that has one."""
+        return tuple(self._terms.values())
+
+    @property
+    def paid(self) -> bool:
+        """Whether any model costs money, as far as is known."""
+        return any(t.priced.price is None or t.priced.price.input or t.priced.price.output for t in self.terms)
+
+    def seconds(self) -> Mapping[Role, float]:
+        """Seconds inside calls, by role."""
+        return self._ledger.seconds()
+
+    def learned(self) -> tuple[tuple[str, Learned], ...]:
+        """(model, fact) of every parameter that a model of this run refused."""
+        places = {(t.model.base_url, t.model.model) for t in self.terms}
+        return tuple((model, fact) for url, model in sorted(places) for fact in self._replies.learned(url, model))
+
+    def banner(self) -> tuple[str, ...]:
+        """Lines to print before a run: who runs on what at which price, and the caps."""
+        lines = [f"{t.role}: {t.model.model} at {t.model.base_url}, {_price_text(t.priced)}" for t in self.terms]
+        lines.append(f"caps of the run: {_caps_text(self._config.caps)}")
+        lines += [f"caps of {role}: {_caps_text(cap)}" for role, cap in self._config.caps.roles.items()]
+        return tuple(lines)
+
+    def close(self) -> None:
+        """Close connections and the store."""
+        for client in self._clients.values():
+            client.close()
+        self._replies.close()
+
+    # ------------------------------------------------------------ buying
+
+    def _once(
+        self,
+        role: Role,
+        scope: str,
+        document: Mapping[str, Any],
+        worst: Usage,
+        send: Callable[[float], tuple[Mapping[str, Any], Usage]],
+    ) -> tuple[CallRecord, bool]:
+        """The stored reply, or a bought one; identical calls made at the same time are bought once."""
+        scope = SHARED_SCOPES.get(role, scope)
+        document = {"model": self._terms[role].model.model, **document}
+        digest = hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
+        with self._alone((role, scope, digest)):
+            if (record := self._replies.find(role, scope, digest)) is not None:
+                return record, True
+            self._buy(_Call(role, scope, digest, document, worst, send))
+            record = self._replies.find(role, scope, digest)
+            assert record is not None
+            return record, False
+
+    def _buy(self, call: _Call) -> None:
+        model = self._terms[call.role].model
+        ends = self._timing.clock() + model.deadline
+        for attempt in range(1, LOST_ATTEMPTS + 1):
+            try:
+                self._attempt(call, max(ends - self._timing.clock(), 1.0))
+                return
+            except LostInFlight as error:
+                wait = self._timing.backoff(attempt)
+                if attempt == LOST_ATTEMPTS or self._timing.clock() + wait >= ends:
+                    raise ModelError(f"{error}; sent {attempt} times, each booked at its reservation") from None
+                self._timing.sleep(wait)
+
+    def _attempt(self, call: _Call, seconds: float) -> None:
+        """Reserve, write the intent, send, write the reply, settle. Raises LostInFlight, ModelError, CapReached."""
+        model = self._terms[call.role].model
+        reservation = self._ledger.reserve(call.role, call.worst, seconds)
+        granted = reservation.amount.seconds
+        usage, took = Usage(), 0.0
+        try:
+            to = (model.model, model.base_url)
+            row = self._replies.intend(call.role, call.scope, call.digest, to, call.document, call.worst, granted)
+            usage, took = call.worst, granted
+            started = self._timing.clock()
+            try:
+                reply, actual = call.send(granted)
+            except ModelError as error:
+                usage, took = Usage(), self._timing.clock() - started
+                self._replies.refused(row, took, str(error))
+                raise
+            except LostInFlight as error:
+                took = self._timing.clock() - started
+                self._replies.lost(row, usage, took, str(error))
+                raise
+            took = self._timing.clock() - started
+            self._replies.store(row, actual, took, reply)
+            usage = actual
+        finally:
+            # Anything unforeseen, an interrupt included, leaves the intent and the worst case standing.
+            self._ledger.settle(reservation, usage, took)
+
+    def _named(self, role: Role) -> Terms:
+        if role not in self._terms:
+            raise ModelError(f"profile {self._config.run.profile} names no model for role {role}")
+        return self._terms[role]
+
+    def _client(self, role: Role) -> Client:
+        with self._lock:
+            if role not in self._clients:
+                model = self._terms[role].model
+                place = (model.base_url, model.model)
+                if place not in self._quirks:
+                    record = partial(self._replies.learn, *place)
+                    usual = "max_completion_tokens" if model.at_openai else "max_tokens"
+                    self._quirks[place] = Quirks(self._replies.learned(*place), record, usual)
+                self._clients[role] = Client(model, self._keys[role], self._quirks[place], self._timing)
+            return self._clients[role]
+
+    @contextmanager
+    def _alone(self, key: tuple[Role, str, str]) -> Iterator[None]:
+        """Hold the lock of one request; it exists as long as somebody holds or waits for it."""
+        with self._lock:
+            lock, users = self._held.get(key, (threading.Lock(), 0))
+            self._held[key] = (lock, users + 1)
+        try:
+            with lock:
+                yield
+        finally:
+            with self._lock:
+                lock, users = self._held[key]
+                if users == 1:
+                    del self._held[key]
+                else:
+                    self._held[key] = (lock, users - 1)
+
+
+class OfflineModels:
+    """The offline profile: no model for any role, nothing is ever sent. Implements ``Models``."""
+
+    def has(self, role: Role) -> bool:
+        """Never."""
+        return False
+
+    def describe(self, role: Role) -> str:
+        """``offline``."""
+        return "offline"
+
+    def chat(self, role: Role, request: ChatRequest, scope: str) -> ChatReply:
+        """Raises ModelError."""
+        raise ModelError(f"the offline profile has no model for role {role}")
+
+    def embed(self, texts: tuple[str, ...], scope: str) -> tuple[tuple[bytes, ...], Usage]:
+        """Raises ModelError."""
+        raise ModelError("the offline profile has no embedding model")
+
+    def spent(self) -> Mapping[Role, Usage]:
+        """Nothing."""
+        return {}
+
+
+def offline_models() -> Models:
+    """The models of a run without models."""
+    return OfflineModels()
+
+
+def open_models(config: Config, folder: Path) -> Models:
+    """The models of the configuration's profile; with none, no file is made. Raises UserError."""
+    if not any(config.role(role) for role in Role):
+        return offline_models()
+    return ModelHub(config, folder)
+
+
+# ---------------------------------------------------------------- values
+
+
+def _shaped(request: ChatRequest, model: RoleModel) -> ChatRequest:
+    """The request with the role's settings put in and with text that can be encoded."""
+    messages = tuple(ChatMessage(m.role, _utf8(m.content), m.images) for m in request.messages)
+    return replace(
+        request,
+        messages=messages,
+        max_tokens=request.max_tokens if model.max_tokens is None else model.max_tokens,
+        temperature=request.temperature if model.temperature is None else model.temperature,
+        seed=request.seed if model.seed is None else model.seed,
+    )
+
+
+def _utf8(text: str) -> str:
+    """Lone surrogates, which hostile data can hold, as question marks."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _document(request: ChatRequest) -> dict[str, Any]:
+    """What identifies a request and is kept of it; an image stands as its digest."""
+    messages = [
+        {"role": m.role, "content": m.content, "images": [hashlib.sha256(i).hexdigest() for i in m.images]}
+        for m in request.messages
+    ]
+    settings = {"max_tokens": request.max_tokens, "temperature": request.temperature, "seed": request.seed}
+    return {"messages": messages, "schema": request.schema, **settings}
+
+
+def _usage(reported: Reported | None, estimate: Reported | None, priced: Priced) -> Usage:
+    counts = reported or estimate or Reported(0, 0, 0, 0)
+    dollars = priced.dollars(counts.prompt, counts.completion, counts.cached)
+    return Usage(1, counts.prompt, counts.completion, counts.reasoning, counts.cached, dollars, reported is None)
+
+
+def _price_text(priced: Priced) -> str:
+    if priced.price is None:
+        return "price not known: dollars are not counted"
+    return f"${priced.price.input:g} in, ${priced.price.output:g} out per million tokens ({priced.source})"
+
+
+def _caps_text(cap: Cap) -> str:
+    set_caps = [f"{getattr(cap, m):g} {m}" for m in MEASURES if getattr(cap, m) is not None]
+    return ", ".join(set_caps) or "none"

@@ -1,0 +1,52 @@
+"""The HTTP client under the ``openai`` package: bounded replies, a bound on the whole exchange, no redirects."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from openai import DefaultHttpxClient
+
+REPLY_BYTES = 16 * 1024 * 1024
+"""Largest reply body that is read."""
+
+
+class Unreadable(Exception):
+    """The reply came but was not read to its end: too large, too slow, or packed."""
+
+
+def bounded_http_client(reply_bytes: int, loopback: bool) -> DefaultHttpxClient:
+    """A client that reads at most ``reply_bytes`` of a reply within the request's read time-out.
+
+    The package's own time-outs hold between two bytes, so that a server that drips would never time out. A
+    redirect is not followed: the key is for the configured host. Loopback endpoints ignore proxy variables.
+    """
+    # Imported here: a run without models should not pay for it (about a second).
+    from openai import DefaultHttpxClient
+
+    class Bounded(DefaultHttpxClient):
+        def send(self, request: Any, *, stream: bool = False, **options: Any) -> Any:
+            started = time.monotonic()
+            seconds = (request.extensions.get("timeout") or {}).get("read") or 600.0
+            response = super().send(request, stream=True, **options)
+            try:
+                body = self._read(response, started + seconds)
+            finally:
+                response.close()
+            return type(response)(response.status_code, headers=response.headers, content=body, request=request)
+
+        @staticmethod
+        def _read(response: Any, ends: float) -> bytes:
+            if response.headers.get("content-encoding", "identity").lower() != "identity":
+                raise Unreadable("the reply is compressed although that was not asked for")
+            body = bytearray()
+            for chunk in response.iter_raw():
+                body += chunk
+                if len(body) > reply_bytes:
+                    raise Unreadable(f"the reply is larger than {reply_bytes} bytes")
+                if time.monotonic() > ends:
+                    raise Unreadable("the reply did not end in time")
+            return bytes(body)
+
+    return Bounded(follow_redirects=False, trust_env=not loopback, headers={"Accept-Encoding": "identity"})
