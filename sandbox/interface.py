@@ -127,6 +127,7 @@ class Ending:
     """How a container ended, read from the engine or the kernel, never from the candidate."""
 
     exit_code: int | None
+    """None where it still ran when it was closed; negative (minus the signal) where it was ended from outside."""
     oom: bool
     log: str
 
@@ -141,6 +142,10 @@ class Channel(Protocol):
     def receive(self, limit: int, deadline: float) -> bytes:
         """The next line without its newline. TimeoutError at the deadline, EOFError at the end,
         ValueError for a line over ``limit`` bytes."""
+        ...
+
+    def oom_kills(self) -> int:
+        """How many of its processes the kernel has ended for memory so far, read from the kernel or the engine."""
         ...
 
     def close(self) -> Ending:
@@ -190,6 +195,6 @@ class Runtime:
     python: str
     libc: str
     wheels: Mapping[str, str] = field(default_factory=dict)
-    """Version by package."""
+    """``VERSION sha256:HASH`` by package."""
     code: str = ""
     """sha256 of the runner, the contract and the blocks."""

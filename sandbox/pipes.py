@@ -1,0 +1,106 @@
+"""A channel over the three pipes of a local process."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import subprocess
+import time
+
+from sandbox.text import log_text
+
+
+class Pipes:
+    """Deadlined, bounded reading and writing. Prints are drained whenever the host waits, so nothing can block."""
+
+    def __init__(self, process: subprocess.Popen[bytes], log_bytes: int, drain_bytes: int) -> None:
+        """Keep ``log_bytes`` of what is printed; after ``drain_bytes`` the print pipe is closed."""
+        assert process.stdin and process.stdout and process.stderr
+        self._process = process
+        self._stdin, self._stdout, self._stderr = process.stdin, process.stdout, process.stderr
+        self._log_bytes = log_bytes
+        self._drain_left = drain_bytes
+        self._log = bytearray()
+        self._buffer = bytearray()
+        for stream in (self._stdin, self._stdout, self._stderr):
+            os.set_blocking(stream.fileno(), False)
+
+    def send(self, data: bytes, deadline: float) -> None:
+        """Write all of ``data``. Raises TimeoutError, BrokenPipeError."""
+        view = memoryview(data)
+        while view:
+            try:
+                view = view[os.write(self._stdin.fileno(), view) :]
+            except BlockingIOError:
+                self._wait(self._stdin.fileno(), selectors.EVENT_WRITE, deadline)
+
+    def receive(self, limit: int, deadline: float) -> bytes:
+        """The next line without its newline. Raises TimeoutError, EOFError, ValueError (over ``limit`` bytes)."""
+        start = 0
+        while (end := self._buffer.find(b"\n", start)) < 0:
+            start = len(self._buffer)
+            if start > limit:
+                raise ValueError("line over its limit")
+            self._fill(deadline)
+        if end > limit:
+            raise ValueError("line over its limit")
+        line = bytes(self._buffer[:end])
+        del self._buffer[: end + 1]
+        return line
+
+    def _fill(self, deadline: float) -> None:
+        while True:
+            self._wait(self._stdout.fileno(), selectors.EVENT_READ, deadline)
+            with contextlib.suppress(BlockingIOError):
+                part = os.read(self._stdout.fileno(), 65_536)
+                if not part:
+                    raise EOFError
+                self._buffer += part
+                return
+
+    def _wait(self, descriptor: int, event: int, deadline: float) -> None:
+        """Until ``descriptor`` is ready; prints are taken in meanwhile."""
+        with selectors.PollSelector() as selector:
+            selector.register(descriptor, event)
+            if not self._stderr.closed:
+                selector.register(self._stderr.fileno(), selectors.EVENT_READ)
+            while True:
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    raise TimeoutError
+                ready = [key.fd for key, _ in selector.select(left)]
+                if not self._stderr.closed and self._stderr.fileno() in ready:
+                    number = self._stderr.fileno()
+                    if not self._drain():
+                        selector.unregister(number)
+                        self._stderr.close()
+                if descriptor in ready:
+                    return
+
+    def _drain(self) -> bool:
+        """Take in prints that are there; False where no more will be taken."""
+        try:
+            part = os.read(self._stderr.fileno(), 65_536)
+        except BlockingIOError:
+            return True
+        room = self._log_bytes - len(self._log)
+        self._log += part[: max(room, 0)]
+        self._drain_left -= len(part)
+        return bool(part) and self._drain_left > 0
+
+    def shut(self) -> None:
+        """Close the ends that carry the protocol."""
+        for stream in (self._stdin, self._stdout):
+            with contextlib.suppress(OSError):
+                stream.close()
+
+    def log(self) -> str:
+        """What was printed, as far as kept; to be asked when the process is gone."""
+        while not self._stderr.closed and self._drain_left > 0:
+            before = self._drain_left
+            if not self._drain() or self._drain_left == before:
+                break
+        with contextlib.suppress(OSError):
+            self._stderr.close()
+        return log_text(bytes(self._log), self._log_bytes)

@@ -1,0 +1,111 @@
+"""A small pool of pre-started, single-use channels: a candidate never waits for a container to start.
+
+One thread of its own starts every channel, because a sandboxed process may be tied to the thread that started it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+
+from sandbox import wire
+from sandbox.interface import Channel, SandboxError
+from sandbox.prelude import Prelude
+from sandbox.text import one_line
+
+START_SECONDS = 30.0
+START_ATTEMPTS = 3
+
+
+def prepare(channel: Channel, prelude: Prelude) -> None:
+    """Send our code into a fresh interpreter and wait until it has imported everything. Raises SandboxError."""
+    deadline = time.monotonic() + START_SECONDS
+    try:
+        channel.send(prelude.line, deadline)
+        message = wire.parse(channel.receive(65_536, deadline))
+        if message.get("kind") != "ready":
+            raise SandboxError(f"the runner did not start: {one_line(str(message), 300)}")
+    except (OSError, EOFError, ValueError) as error:
+        ending = channel.close()
+        last = ending.log.strip().splitlines()[-1:] or [f"{type(error).__name__} {error}".strip()]
+        raise SandboxError(f"the runner did not start: {one_line(last[0], 300)}") from None
+
+
+class Pool:
+    """Keeps ``size`` channels ready; ``start`` makes one, prepared, and raises SandboxError."""
+
+    def __init__(self, start: Callable[[], Channel], size: int) -> None:
+        self._start = start
+        self._size = max(size, 1)
+        self._ready: deque[Channel] = deque()
+        self._error: SandboxError | None = None
+        self._wanted = 0
+        self._closed = False
+        self._changed = threading.Condition()
+        self._thread = threading.Thread(target=self._fill, name="sandbox-pool", daemon=True)
+        self._thread.start()
+
+    def take(self) -> Channel:
+        """A prepared channel, at once where one is ready. Raises SandboxError."""
+        with self._changed:
+            self._wanted += 1
+            self._changed.notify_all()
+            try:
+                self._changed.wait_for(lambda: self._ready or self._error or self._closed)
+            finally:
+                self._wanted -= 1
+            if self._closed:
+                raise SandboxError("the sandbox is closed")
+            if self._ready:
+                channel = self._ready.popleft()
+                self._changed.notify_all()
+                return channel
+            assert self._error is not None
+            error, self._error = self._error, None
+            self._changed.notify_all()
+            raise SandboxError(str(error))
+
+    def close(self) -> None:
+        """Stop the thread and end every channel that is still waiting."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        self._thread.join()
+        for channel in self._ready:
+            with contextlib.suppress(SandboxError):
+                channel.close()
+        self._ready.clear()
+
+    def _fill(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._closed or self._short())
+                if self._closed:
+                    return
+            try:
+                channel = self._attempt()
+            except SandboxError as error:
+                with self._changed:
+                    self._error = error
+                    self._changed.notify_all()
+                continue
+            with self._changed:
+                self._ready.append(channel)
+                self._changed.notify_all()
+
+    def _short(self) -> bool:
+        """Whether another channel is to be made; after an error only once somebody has been told of it."""
+        return self._error is None and len(self._ready) < max(self._size, self._wanted)
+
+    def _attempt(self) -> Channel:
+        for attempt in range(START_ATTEMPTS):
+            try:
+                return self._start()
+            except SandboxError:
+                if attempt + 1 == START_ATTEMPTS or self._closed:
+                    raise
+                time.sleep(0.2 * (attempt + 1))
+        raise AssertionError("unreachable")

@@ -1,0 +1,182 @@
+"""Run a bundle over a shard: the stream with its barriers, and what becomes of each question.
+
+Before a question at t_q exactly the windows with ``end <= t_q`` were sent, and nothing is written behind it until
+it is settled: causality is a fact of the transport.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterator
+
+from policies.contract import Query, Setup
+from sandbox import wire
+from sandbox.interface import Bundle, Ending, Host, QuestionOutcome, Sandbox, SandboxError, Shard, ShardOutcome, Verdict
+from sandbox.session import Failure, Session
+from sandbox.text import one_line
+
+MAX_RESTARTS = 8
+"""Fresh containers after failures other than time-outs (which ``Limits.timeouts`` bounds)."""
+MAX_SANDBOX_FAILURES = 2
+_SETTLE = wire.encode({"kind": "settle"})
+
+
+def run_shard(sandbox: Sandbox, bundle: Bundle, shard: Shard, setup: Setup, host: Host) -> ShardOutcome:
+    """Every question of the shard gets exactly one outcome, in the shard's order.
+
+    A question that hangs or breaks the protocol costs its container; the stream then starts again in a fresh one. A
+    failure in the constructor, in ``observe`` or in ``settle`` costs all later questions. Raises BundleError where
+    the bundle is not what its digest says, ValueError where the shard is out of order.
+    """
+    return _Stream(sandbox, bundle, shard, setup, host).run()
+
+
+class _Stream:
+    def __init__(
+        self, sandbox: Sandbox, bundle: Bundle, shard: Shard, setup: Setup, host: Host, barrier: bool = True
+    ) -> None:
+        """``barrier`` is switched off by the test that shows what it is for, and nowhere else."""
+        _check_order(shard)
+        self._sandbox = sandbox
+        self._bundle = bundle
+        self._shard = shard
+        self._setup = setup
+        self._host = host
+        self._barrier = barrier
+        self._deadline = time.monotonic() + sandbox.limits.shard_seconds
+        self._outcomes: list[QuestionOutcome] = []
+        self._log = ""
+        self._observe_seconds = 0.0
+        self._restarts = 0
+        self._timeouts = 0
+        self._breaks = 0
+        self._sandbox_failures = 0
+
+    def run(self) -> ShardOutcome:
+        while self._remaining():
+            try:
+                session = Session(self._sandbox.open(), self._sandbox.limits, self._host, self._deadline)
+            except SandboxError as error:
+                self._sandbox_failed(str(error))
+                continue
+            failure: Failure | None = None
+            try:
+                self._follow(session)
+            except Failure as error:
+                failure = error
+            finally:
+                ending = self._close(session)
+            self._deadline += session.served_seconds
+            if failure is not None:
+                self._judge(failure, ending, session.questions)
+        return ShardOutcome(
+            self._shard.key,
+            tuple(self._outcomes),
+            self._sandbox.runtime_digest,
+            self._sandbox.label,
+            self._log,
+            self._observe_seconds,
+            self._restarts,
+        )
+
+    def _remaining(self) -> tuple[Query, ...]:
+        return self._shard.queries[len(self._outcomes) :]
+
+    # ------------------------------------------------------------ one container
+
+    def _follow(self, session: Session) -> None:
+        """The stream up to the last question, from its start."""
+        session.start(self._bundle, self._setup)
+        windows = self._shard.windows
+        sent = 0
+        for query in self._remaining():
+            upto = sent
+            while upto < len(windows) and windows[upto].end <= query.time:
+                upto += 1
+            session.saw(windows[sent:upto])
+            self._observe_seconds += session.feed(list(self._commands(sent, upto)))
+            sent = upto
+            behind = b"" if self._barrier else b"".join(self._commands(sent, len(windows)))
+            self._outcomes.append(session.ask(query, behind))
+
+    def _commands(self, first: int, last: int) -> Iterator[bytes]:
+        """Windows ``first`` to ``last`` (exclusive) in batches, cut where a settle is due."""
+        every, size = self._shard.settle_every, self._shard.batch
+        while first < last:
+            due = (first // every + 1) * every
+            stop = min(first + size, due, last)
+            batch = [wire.window_to_json(window) for window in self._shard.windows[first:stop]]
+            yield wire.encode({"kind": "observe", "windows": batch})
+            if stop == due:
+                yield _SETTLE
+            first = stop
+
+    def _close(self, session: Session) -> Ending | None:
+        """None where the back end could not tell how it ended."""
+        try:
+            ending = session.close()
+        except SandboxError:
+            return None
+        room = self._sandbox.limits.log_bytes - len(self._log)
+        self._log += ending.log[: max(room, 0)]
+        return ending
+
+    # ------------------------------------------------------------ what a failure costs
+
+    def _judge(self, failure: Failure, ending: Ending | None, asked: int) -> None:
+        """Write down what it costs; the stream then starts again for the questions that are left."""
+        verdict, detail = _verdict(failure, ending)
+        if verdict is Verdict.SANDBOX_ERROR:
+            self._sandbox_failed(detail)
+            return
+        if failure.query is not None:
+            seconds, served = failure.seconds, failure.served_seconds
+            self._outcomes.append(QuestionOutcome(failure.query.id, verdict, None, detail, seconds, served))
+        if verdict is Verdict.TIMEOUT and time.monotonic() >= self._deadline:
+            self._finish(verdict, "the time for the whole shard is used up")
+        elif failure.query is None and asked == 0:
+            self._finish(verdict, detail)
+        elif verdict is Verdict.TIMEOUT and failure.query is not None:
+            self._timeouts += 1
+            if self._timeouts >= self._sandbox.limits.timeouts:
+                self._finish(verdict, f"the shard ended after {self._timeouts} time-outs")
+        else:
+            self._breaks += 1
+            if self._breaks > MAX_RESTARTS:
+                self._finish(verdict, detail)
+        self._restarts += bool(self._remaining())
+
+    def _sandbox_failed(self, detail: str) -> None:
+        self._sandbox_failures += 1
+        if self._sandbox_failures > MAX_SANDBOX_FAILURES:
+            self._finish(Verdict.SANDBOX_ERROR, detail)
+
+    def _finish(self, verdict: Verdict, detail: str) -> None:
+        """Give all questions that are left the same verdict."""
+        self._outcomes += [QuestionOutcome(query.id, verdict, None, one_line(detail)) for query in self._remaining()]
+
+
+def _verdict(failure: Failure, ending: Ending | None) -> tuple[Verdict, str]:
+    """The verdict on a lost channel. What the kernel or the engine says goes before what the candidate showed."""
+    if failure.verdict is Verdict.TIMEOUT:
+        return failure.verdict, failure.detail
+    if ending is None:
+        return Verdict.SANDBOX_ERROR, "the back end could not say how the container ended"
+    if ending.oom and failure.verdict in (None, Verdict.CRASH):
+        return Verdict.OOM, "the kernel ended it at its memory limit"
+    if failure.verdict is not None:
+        return failure.verdict, failure.detail
+    if ending.exit_code is None:
+        return Verdict.PROTOCOL, "it closed its channel and ran on"
+    if ending.exit_code < 0:
+        return Verdict.SANDBOX_ERROR, f"the sandbox was ended from outside by signal {-ending.exit_code}"
+    return Verdict.CRASH, f"the process ended with status {ending.exit_code}"
+
+
+def _check_order(shard: Shard) -> None:
+    windows, queries = shard.windows, shard.queries
+    if any((a.end, a.start, a.index) >= (b.end, b.start, b.index) for a, b in itertools.pairwise(windows)):
+        raise ValueError(f"shard {shard.key}: windows are not in order of (end, start, index)")
+    if any((a.time, a.id) >= (b.time, b.id) for a, b in itertools.pairwise(queries)):
+        raise ValueError(f"shard {shard.key}: queries are not in order of (time, id)")
