@@ -6,6 +6,9 @@ from pydantic import BaseModel, ConfigDict
 
 from sandbox.interface import Verdict
 
+OFFLINE_READER = "offline lexical reader"
+"""``Evaluation.reader`` where no answer model is configured. Never reported as a language-model result."""
+
 
 class Record(BaseModel):
     """Frozen, strict base of the stored records."""
@@ -23,6 +26,8 @@ class Cost(Record):
     dollars: float = 0.0
     seconds: float = 0.0
     """Measured; differs from run to run and is never compared by replay."""
+    estimated: bool = False
+    """True where tokens were counted offline because no endpoint reported them."""
 
     def __add__(self, other: Cost) -> Cost:
         return Cost(
@@ -32,6 +37,7 @@ class Cost(Record):
             frames=self.frames + other.frames,
             dollars=self.dollars + other.dollars,
             seconds=self.seconds + other.seconds,
+            estimated=self.estimated or other.estimated,
         )
 
     @property
@@ -45,6 +51,8 @@ class Item(Record):
 
     question: str
     """The data set's id (host only)."""
+    video: str = ""
+    """The data set's id of the video (host only)."""
     type: str
     verdict: Verdict
     choice: str | None
@@ -58,10 +66,31 @@ class Item(Record):
     answering: Cost = Cost()
     verification: Cost = Cost()
     context_sha256: str = ""
-    """Digest of all Read contexts of the question, in order."""
+    """Digest of all Read requests of the question, in order; empty where it made none."""
+    unparsed: int = 0
+    """Reads whose reply named no letter or several; an outcome of its own, never a guess."""
     seconds: float = 0.0
+    """``policy_seconds`` plus the three below. A stored reply counts the seconds it took when it was received."""
     policy_seconds: float = 0.0
-    """``seconds`` less the time in the host's services."""
+    """Measured in the sandbox from question to answer, less the time in the host's services: the policy's own work."""
+    model_seconds: float = 0.0
+    embed_seconds: float = 0.0
+    frame_seconds: float = 0.0
+
+    @property
+    def tokens(self) -> int:
+        """Answer-time tokens: retrieval, answering, verification."""
+        return self.retrieval.tokens + self.answering.tokens + self.verification.tokens
+
+    @property
+    def requests(self) -> int:
+        """Answer-time requests to a model."""
+        return self.retrieval.requests + self.answering.requests + self.verification.requests
+
+    @property
+    def frames(self) -> int:
+        """Frames fetched for the question."""
+        return self.retrieval.frames + self.answering.frames + self.verification.frames
 
 
 class Evaluation(Record):
@@ -75,11 +104,20 @@ class Evaluation(Record):
     runtime_digest: str
     sandbox: str
     reader: str
-    """Name of the answer model, or ``offline lexical reader``."""
+    """Name of the answer model, or ``OFFLINE_READER``."""
     items: tuple[Item, ...]
     construction: Cost = Cost()
+    """Each distinct construction request once per video, at full price even when its reply was stored."""
+    observe_seconds: float = 0.0
+    """Time in observe and settle, summed over all containers."""
+    restarts: int = 0
     wall_seconds: float = 0.0
     logs: tuple[str, ...] = ()
+
+    @property
+    def offline(self) -> bool:
+        """Whether the answers came from the offline reader; shown wherever the figures show."""
+        return self.reader == OFFLINE_READER
 
     @property
     def accuracy(self) -> float:
@@ -89,5 +127,4 @@ class Evaluation(Record):
     @property
     def tokens_per_question(self) -> float:
         """Answer-time tokens (retrieval, answering, verification) per question."""
-        total = sum(i.retrieval.tokens + i.answering.tokens + i.verification.tokens for i in self.items)
-        return total / len(self.items) if self.items else 0.0
+        return sum(item.tokens for item in self.items) / len(self.items) if self.items else 0.0
