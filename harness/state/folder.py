@@ -1,0 +1,81 @@
+"""The run folder as a place: its lock, its free space, its unfinished creation, the runs beside it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from harness.errors import UserError
+from harness.state import database, manifest
+
+LOCK = "run.lock"
+LINEAGE = "lineage.git"
+AUDIT = "audit.jsonl"
+MEMORY = "memory.jsonl"
+FREE_BYTES = 16_000_000
+"""A run is not opened for writing with less free space than this."""
+
+
+@contextmanager
+def lock(folder: Path) -> Iterator[None]:
+    """Hold the folder for one writer; the kernel releases it when the process dies, however it dies.
+
+    Raises UserError where another process holds it.
+    """
+    file = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except (BlockingIOError, PermissionError):
+            raise UserError(f"{folder}: another process is running this run; wait for it, or stop it") from None
+        yield
+    finally:
+        os.close(file)
+
+
+def check_space(folder: Path) -> None:
+    """Raises UserError where the disk is all but full."""
+    free = shutil.disk_usage(folder).free
+    if free < FREE_BYTES:
+        needed = f"a run needs {FREE_BYTES // 1_000_000} MB"
+        raise UserError(f"{folder}: the disk is full ({free // 1_000_000} MB free, {needed}); free some space")
+
+
+def clear_unfinished(folder: Path) -> None:
+    """Remove what a killed creation left. Raises UserError for anything that is none of a run's."""
+    log = {f"{database.NAME}-{kind}" for kind in ("wal", "shm", "journal")}
+    own = {database.NAME, *log, AUDIT, MEMORY, LINEAGE, f"{manifest.NAME}.new"}
+    strangers = sorted(path.name for path in folder.iterdir() if path.name not in own | {"h0", LOCK})
+    if strangers:
+        raise UserError(f"{folder} is not empty and holds no run ({strangers[0]!a} is in it); name another folder")
+    for name in sorted(own):
+        path = folder / name
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that it is there whole or not at all, and stays after a power cut."""
+    new = path.with_name(f"{path.name}.new")
+    with new.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    new.replace(path)
+    parent = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(parent)
+    finally:
+        os.close(parent)
+
+
+def runs(root: Path) -> list[Path]:
+    """The run folders below ``root``, the newest first."""
+    found = [path.parent for path in root.glob(f"*/{manifest.NAME}")]
+    return sorted(found, key=lambda path: ((path / manifest.NAME).stat().st_mtime_ns, path.name), reverse=True)
