@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 WORD = re.compile(r"[^\W_]+")
 STOP = frozenset(
     WORD.findall(
-        "a an and are as at be been but by can could do does each for from had has have if in into is it its may more no "
-        "not of on only or over so such than that the their them then there these they this to under up was we were when "
-        "where which while who will with would"
+        "a an and are as at be been but by can could do does each for from had has have if in into is it its may more "
+        "no not of on only or over so such than that the their them then there these they this to under up was we were "
+        "when where which while who will with would"
     )
 )
 
