@@ -30,6 +30,9 @@ FIELDS = ("EVENT", "PEOPLE", "OBJECTS", "PLACE", "DIALOGUE")
 """The five fields of an event record, in the order the method names them."""
 
 _PIECE = re.compile(r"[A-Za-z0-9\u00c0-\u024f]+(?:['\u2019-][A-Za-z]+)*|[^\sA-Za-z0-9\u00c0-\u024f]")
+_SHORTEST_VERB = 4
+"""A longer word in -ing or -ed ends a noun phrase; "ring" and "red" do not."""
+_BREAKS = LOCATIVES | PLACE_ADVERBS
 _OWNER = re.compile("['\u2019].*")
 _ENDS = frozenset(".!?;:")
 _VERB = re.compile("^(is|was|has|had|and|then)$|..(s|ed)$")
@@ -62,8 +65,9 @@ def read_line(text: str) -> Line:
     event = " ".join((QUOTED.sub(" ", text) if speech else text).split())
     pieces = _PIECE.findall(event)
     lowered = [piece.casefold() for piece in pieces]
-    objects, places = _things(lowered)
-    return Line(event, "", speech, objects, places, _named(pieces, lowered), _plain(pieces, lowered))
+    named = _named(pieces, lowered)
+    objects, places = _things(lowered, {name.casefold() for name in named})
+    return Line(event, "", speech, objects, places, named, _plain(pieces, lowered))
 
 
 def _named(pieces: list[str], lowered: list[str]) -> tuple[str, ...]:
@@ -88,7 +92,7 @@ def _plain(pieces: list[str], lowered: list[str]) -> tuple[str, ...]:
     return tuple({low for piece, low in zip(pieces, lowered, strict=True) if piece == low and low[0].isalpha()})
 
 
-def _things(lowered: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _things(lowered: list[str], names: set[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Objects and places of one line, from its casefolded pieces."""
     objects: list[str] = []
     places: list[str] = []
@@ -98,8 +102,8 @@ def _things(lowered: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         word = lowered[at]
         if word in LOCATIVES and word not in PLACE_ADVERBS:
             locative, handled = True, False
-        elif word in DETERMINERS or handled:
-            phrase, at = _phrase(lowered, at + (word in DETERMINERS))
+        elif (opens := word in DETERMINERS or _owner(word) in names) or handled:
+            phrase, at = _phrase(lowered, at + opens)
             if phrase:
                 head = _noun(phrase[-1])
                 place = head in PLACES or (locative and head in FURNITURE)
@@ -118,6 +122,12 @@ def _things(lowered: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(dict.fromkeys(objects)), tuple(dict.fromkeys(places))
 
 
+def _owner(word: str) -> str:
+    """Whose: "ada" of "ada's", nothing of a word without an apostrophe."""
+    base = _OWNER.sub("", word)
+    return "" if base == word else base
+
+
 def _noun(word: str) -> str:
     """Singular of a noun as it stands, so that a verb ("lifted") is not taken for a place ("lift")."""
     return normal(word) if word.endswith("s") else word
@@ -129,9 +139,9 @@ def _phrase(lowered: list[str], at: int) -> tuple[list[str], int]:
     while at < len(lowered):
         word = lowered[at]
         term = normal(word)
-        if not term or not word[0].isalnum() or function_word(term) or word in LOCATIVES:
+        if not term or not word[0].isalnum() or function_word(term) or word in _BREAKS:
             break
-        if phrase and (word.endswith("ing") or word.endswith("ed")):
+        if phrase and len(word) > _SHORTEST_VERB and word.endswith(("ing", "ed")):
             break
         phrase.append(word)
         at += 1

@@ -36,7 +36,9 @@ def five_fields(memory: EventMemory, position: int) -> str:
         "PLACE": record.place,
         "DIALOGUE": record.dialogue,
     }
-    return " | ".join([f"[{_time(memory, position)}]", *(f"{name}: {text}" for name, text in fields.items() if text)])
+    return " | ".join(
+        [f"[{_time(memory, position)}]", *(f"{name}: {one_line(text)}" for name, text in fields.items() if text)]
+    )
 
 
 def headline(memory: EventMemory, position: int) -> str:

@@ -58,9 +58,19 @@ def header(memory: Memory, query: Query, mode: str, counts: Sequence[int]) -> st
 
 
 def pack(
-    memory: Memory, query: Query, scores: Floats, counts: Sequence[int], show: Format, mode: str, limit: int = LIMIT
+    memory: Memory,
+    query: Query,
+    overall: Floats,
+    each: Floats,
+    counts: Sequence[int],
+    show: Format,
+    mode: str,
+    limit: int = LIMIT,
 ) -> Packed:
-    """The context for ``scores`` (n, k), one column per choice; never longer than ``limit`` characters."""
+    """The context, never longer than ``limit`` characters.
+
+    ``overall`` (n,) ranks the globals, ``each`` (n, k) the records of each choice; a record that scores 0 is not taken.
+    """
     head = header(memory, query, mode, counts)
     if len(head) > limit:
         return Packed("", (), 0)
@@ -68,7 +78,7 @@ def pack(
     shown: dict[int, str] = {}
     titles: set[int] = set()
     kept: list[_Slot] = []
-    slots = _slots(scores)
+    slots = _slots(overall, each)
     for slot in slots:
         body = ABOVE if slot.position in shown else one_line(show(slot.position))
         title = 0 if slot.section in titles else len(SEPARATOR) + len(_title(query, slot.section))
@@ -82,22 +92,19 @@ def pack(
     return Packed(_render(memory, query, head, kept, shown), tuple(shown), len(slots) - len(kept))
 
 
-def _slots(scores: Floats) -> list[_Slot]:
+def _slots(overall: Floats, each: Floats) -> list[_Slot]:
     """All slots in the order they are filled."""
-    if not scores.size:
-        return []
-    best = scores.max(axis=1)
-    overall = [_Slot(0, at, float(best[at])) for at in top(best, GLOBALS)]
-    columns = top_each(scores, EACH)
+    general = [_Slot(0, at, float(overall[at])) for at in top(overall, GLOBALS)]
+    columns = top_each(each, EACH)
     ranks = [
         [
-            _Slot(1 + column, chosen[rank], float(scores[chosen[rank], column]))
+            _Slot(1 + column, chosen[rank], float(each[chosen[rank], column]))
             for column, chosen in enumerate(columns)
             if rank < len(chosen)
         ]
         for rank in range(EACH)
     ]
-    return [*ranks[0], *overall, *(slot for rank in ranks[1:] for slot in rank)]
+    return [*ranks[0], *general, *(slot for rank in ranks[1:] for slot in rank)]
 
 
 def _render(memory: Memory, query: Query, head: str, kept: Sequence[_Slot], shown: dict[int, str]) -> str:

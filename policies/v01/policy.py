@@ -39,6 +39,7 @@ class Policy:
         packed = pack(
             self.memory,
             query,
+            scores.max(axis=1),
             scores,
             counts,
             lambda at: five_fields(self.memory, at),
