@@ -95,9 +95,9 @@ def test_only_the_letters_of_the_question() -> None:
 @pytest.mark.parametrize("filler", ["x", "A", "(", "the answer is ", "A or ", ", ", "\n", "A. "])
 def test_ten_megabytes_are_bounded(filler: str) -> None:
     text = filler * (10_000_000 // len(filler)) + "\nThe answer is B."
-    started = time.perf_counter()
+    started = time.thread_time()
     assert parse_letter(text, LETTERS) == "B"
-    assert time.perf_counter() - started < 1.0
+    assert time.thread_time() - started < 1.0
 
 
 @given(st.text(max_size=300))
