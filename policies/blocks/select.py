@@ -8,6 +8,9 @@ import numpy as np
 
 from policies.blocks.postings import Floats
 
+SHARE = 0.6
+"""Share of the best score that makes a match strong. Not given by the source: its anchor threshold is not either."""
+
 
 def uniform(size: int, count: int) -> list[int]:
     """``count`` positions spread evenly over ``size`` windows, in order of time."""
@@ -25,6 +28,22 @@ def top(scores: Floats, count: int) -> list[int]:
 def top_each(scores: Floats, count: int) -> list[list[int]]:
     """For each column of ``scores`` (n, k), its ``count`` best positions."""
     return [top(scores[:, column], count) for column in range(scores.shape[1])]
+
+
+def latest(scores: Floats, count: int, share: float = SHARE) -> list[int]:
+    """The last ``count`` positions that score at least ``share`` of the best, latest first."""
+    return _strong(scores, share)[::-1][:count]
+
+
+def earliest(scores: Floats, count: int, share: float = SHARE) -> list[int]:
+    """The first ``count`` positions that score at least ``share`` of the best, earliest first."""
+    return _strong(scores, share)[:count]
+
+
+def _strong(scores: Floats, share: float) -> list[int]:
+    if not len(scores) or scores.max() <= 0:
+        return []
+    return [int(position) for position in np.flatnonzero(scores >= share * scores.max())]
 
 
 def neighbours(positions: Sequence[int], width: int, size: int) -> list[int]:

@@ -14,7 +14,7 @@ from policies.blocks.fields import fields_choices, fields_question, question_wei
 from policies.blocks.formats import SEPARATOR, fit, five_fields, headline, raw
 from policies.blocks.packing import EACH, GLOBALS, pack
 from policies.blocks.recency import direction, temporal
-from policies.blocks.select import interleave, neighbours, top, top_each, uniform
+from policies.blocks.select import earliest, interleave, latest, neighbours, top, top_each, uniform
 from policies.blocks.support import hit_counts, leader, support_counts
 from policies.blocks.timefmt import stamp
 from policies.blocks.tokens import content, speech_question, terms
@@ -203,6 +203,8 @@ def test_selectors() -> None:
     scores = np.array([[1.0, 0.0], [2.0, 0.0], [2.0, 5.0]])
     assert top(scores[:, 0], 2) == [1, 2] and top(scores[:, 1], 5) == [2]
     assert top_each(scores, 1) == [[1], [2]]
+    assert latest(np.array([5.0, 4.0, 0.1, 3.0, 0.0]), 2) == [3, 1] and latest(np.zeros(3), 2) == []
+    assert earliest(np.array([0.1, 4.0, 5.0]), 5) == [1, 2]
     assert neighbours([0, 2], 1, 10) == [0, 1, 2, 3]
     assert interleave([[1, 2], [1], [5, 6, 7]]) == [1, 5, 2, 6, 7]
 
