@@ -26,7 +26,22 @@ class DatasetParts:
     """Questions with gold by split; an empty split is left out."""
 
 
-def write(parts: DatasetParts, folder: Path) -> None:
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What was written."""
+
+    path: Path
+    name: str
+    windows: Mapping[str, int]
+    """Number of windows by video."""
+    questions: Mapping[str, int]
+    """Number of questions by split."""
+    bytes: int
+    notes: tuple[str, ...] = ()
+    """What an importer changed or left out, one line each."""
+
+
+def write(parts: DatasetParts, folder: Path, notes: Sequence[str] = ()) -> Written:
     """Write ``parts`` as a new folder; raises ``DataError`` where something is there already or cannot be written."""
     if folder.exists() or folder.is_symlink():
         raise DataError(f"{folder}: exists already; choose another folder or remove it")
@@ -36,17 +51,20 @@ def write(parts: DatasetParts, folder: Path) -> None:
     except OSError as error:
         raise DataError(f"{folder.parent}: {error.strerror}; choose a folder that can be written") from None
     try:
-        fill(parts, building)
+        size = fill(parts, building)
         building.chmod(0o755)
         building.rename(folder)
     except OSError as error:
         raise DataError(f"{folder}: {error.strerror}; choose a folder that can be written") from None
     finally:
         shutil.rmtree(building, ignore_errors=True)
+    windows = {video.id: len(video.windows) for video in parts.videos}
+    questions = {split: len(parts.splits[split]) for split in SPLITS if parts.splits.get(split)}
+    return Written(folder, parts.name, windows, questions, size, tuple(notes))
 
 
-def fill(parts: DatasetParts, folder: Path) -> None:
-    """Write all files of ``parts`` into an empty folder, the manifest last."""
+def fill(parts: DatasetParts, folder: Path) -> int:
+    """Write all files of ``parts`` into an empty folder, the manifest last; returns their size in bytes."""
     files: dict[str, dict[str, str | int]] = {}
 
     def put(name: str, rows: Iterable[Mapping[str, Any]]) -> str:
@@ -83,7 +101,9 @@ def fill(parts: DatasetParts, folder: Path) -> None:
         "splits": splits,
         "files": dict(sorted(files.items())),
     }
-    (folder / "manifest.json").write_bytes((json.dumps(manifest, ensure_ascii=False, indent=1) + "\n").encode("utf-8"))
+    content = (json.dumps(manifest, ensure_ascii=False, indent=1) + "\n").encode("utf-8")
+    (folder / "manifest.json").write_bytes(content)
+    return len(content) + sum(int(entry["bytes"]) for entry in files.values())
 
 
 def window_row(window: Window) -> dict[str, Any]:
