@@ -214,8 +214,9 @@ def _fill_in_default_roles(tree: Tree, origins: dict[str, str]) -> None:
             own = roles.setdefault(role, {})
             if not isinstance(own, dict):
                 continue
+            elsewhere = not {"key_env", "key_file", "base_url"}.isdisjoint(own)
             for key, value in default.items():
-                if key in own or (key in ("key_env", "key_file") and {"key_env", "key_file", "base_url"} & own.keys()):
+                if key in own or (elsewhere and key in ("key_env", "key_file")):
                     continue  # a role with its own endpoint or key does not take the default's key
                 own[key] = value
                 source = f"profiles.{profile}.default.{key}"

@@ -67,30 +67,36 @@ def parse_json(reply: ChatReply | str, schema: Mapping[str, Any], lenient: bool 
 
 
 def _loads(text: str) -> Any:
+    """Strict JSON with finite numbers. Raises ValueError."""
+
     def refuse(name: str) -> Any:
         raise ValueError(f"{name} is no JSON number")
 
+    def finite(digits: str) -> float:
+        return number if math.isfinite(number := float(digits)) else refuse(digits)
+
     try:
-        value = json.loads(text, parse_constant=refuse)
+        return json.loads(text, parse_constant=refuse, parse_float=finite)
     except RecursionError:
         raise ValueError("nested too deep") from None
-    return value
 
 
 def _dig_out(text: str) -> Any:
-    """The first object or list in ``text``, else a mended one."""
-    decoder = json.JSONDecoder()
-    for start in (m.start() for m in re.finditer(r"[{\[]", text[:REPAIR_CHARS])):
-        try:
-            return decoder.raw_decode(text, start)[0]
-        except (ValueError, RecursionError):
-            break  # the first bracket opens something broken: that is the repair's work
-    if len(text) > REPAIR_CHARS or not re.search(r"[{\[]", text):
+    """The object or list that the first bracket of ``text`` opens, mended where it is broken."""
+    first = re.search(r"[{\[]", text)
+    if first is None or len(text) > REPAIR_CHARS:
         raise Unparseable("the reply holds no JSON")
     try:
-        return json_repair.loads(text[re.search(r"[{\[]", text).start() :])  # type: ignore[union-attr]
-    except Exception as error:  # a third party's parser over hostile text: whatever it raises, there is no value
-        raise Unparseable(f"the reply holds no JSON that can be mended ({type(error).__name__})") from None
+        value = json.JSONDecoder().raw_decode(text, first.start())[0]
+    except (ValueError, RecursionError):
+        try:
+            value = json_repair.loads(text[first.start() :])
+        except Exception as error:  # a third party's parser over hostile text: whatever it raises, there is no value
+            raise Unparseable(f"the reply holds no JSON that can be mended ({type(error).__name__})") from None
+    try:
+        return _loads(json.dumps(value))
+    except (ValueError, TypeError, RecursionError):
+        raise Unparseable("the reply holds no JSON") from None
 
 
 def fault_of(value: Any, schema: Any) -> str | None:

@@ -155,7 +155,7 @@ def without_thinking(text: str) -> str:
     """``text`` without ``<think>`` blocks; an unclosed block runs to the end, an unopened one from the start."""
     opening, closing = "<think>", "</think>"
     if (end := text.find(closing)) >= 0 and not 0 <= text.find(opening) < end:
-        text = text[end + len(closing) :]  # the opening tag was in the model's chat template
+        text = text[end + len(closing) :].lstrip()  # the opening tag was in the model's chat template
     kept: list[str] = []
     at = 0
     while (start := text.find(opening, at)) >= 0:
@@ -164,7 +164,7 @@ def without_thinking(text: str) -> str:
         if end < 0:
             return "".join(kept).strip()
         at = end + len(closing)
-    return "".join([*kept, text[at:]]).strip() if kept or at else text
+    return "".join([*kept, text[at:]]).strip() if kept else text
 
 
 def parse_usage(value: Any) -> Reported | None:
