@@ -1,4 +1,7 @@
-"""Structured event memory: one record of five fields per window, indexed field by field."""
+"""Structured event memory: one record of five fields per window, indexed field by field.
+
+DIALOGUE is shown with its speakers and indexed without: who speaks is evidence of PEOPLE, what is said of DIALOGUE.
+"""
 
 from __future__ import annotations
 
@@ -50,9 +53,12 @@ class EventMemory(Memory):
         for window in windows:
             lines = [self._read(caption) for caption in window.captions]
             self._learn(window, lines)
-            record = _record(window, lines)
+            spoken = _spoken(window, lines)
+            record = _record(lines, spoken)
             self.records.append(record)
-            for field, text in zip(FIELDS, _texts(record), strict=True):
+            said = " ".join(text for _, text in spoken)
+            texts = (record.event, ", ".join(record.people), record.objects, record.place, said)
+            for field, text in zip(FIELDS, texts, strict=True):
                 self.fields[field].add(dict.fromkeys(content(text), 1))
                 self.phrases[field].append(phrase(text))
 
@@ -81,9 +87,13 @@ def phrase(text: str) -> str:
     return f" {' '.join(word for word in words(text) if word not in ('a', 'an', 'the'))} "
 
 
-def _record(window: Window, lines: list[Line]) -> Record:
-    spoken = [(line.speaker, line.text) for line in window.transcript]
-    spoken += [(line.speaker, speech) for line in lines for speech in line.speech]
+def _spoken(window: Window, lines: list[Line]) -> list[tuple[str, str]]:
+    """(speaker, text) of the transcript, then of speech inside captions."""
+    heard = [(line.speaker, line.text) for line in window.transcript]
+    return heard + [(line.speaker, speech) for line in lines for speech in line.speech]
+
+
+def _record(lines: list[Line], spoken: list[tuple[str, str]]) -> Record:
     return Record(
         event=" ".join(_unique(line.event for line in lines)),
         people=_unique([*(name for name, _ in spoken), *(name for line in lines for name in line.named)]),
@@ -91,10 +101,6 @@ def _record(window: Window, lines: list[Line]) -> Record:
         place=", ".join(_unique(place for line in lines for place in line.places)),
         dialogue=" ".join(f"{speaker}: {text}" if speaker else text for speaker, text in spoken),
     )
-
-
-def _texts(record: Record) -> tuple[str, str, str, str, str]:
-    return record.event, ", ".join(record.people), record.objects, record.place, record.dialogue
 
 
 def _unique(texts: Iterable[str]) -> tuple[str, ...]:

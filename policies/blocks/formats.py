@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from policies.blocks.events import EventMemory
 from policies.blocks.memory import Memory, window_text
 from policies.blocks.timefmt import stamp
+from policies.contract import Query
 
 SEPARATOR = "\n\n"
 HEAD = 160
@@ -19,6 +20,11 @@ HEAD = 160
 def one_line(text: str) -> str:
     """``text`` with every run of white space, line breaks included, as one space."""
     return " ".join(text.split())
+
+
+def asked_at(query: Query) -> str:
+    """When the question is put, without which "how long ago" cannot be read."""
+    return f"asked_at: {stamp(query.time)}"
 
 
 def raw(memory: Memory, position: int) -> str:

@@ -11,12 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from policies.blocks.formats import SEPARATOR, one_line
+from policies.blocks.formats import SEPARATOR, asked_at, one_line
 from policies.blocks.memory import Memory
 from policies.blocks.postings import Floats
 from policies.blocks.recency import hint
 from policies.blocks.select import top, top_each
-from policies.blocks.timefmt import stamp
 from policies.contract import Query
 
 GLOBALS = 6
@@ -51,7 +50,7 @@ def header(memory: Memory, query: Query, mode: str, counts: Sequence[int]) -> st
     """What the answer model is told beside the records."""
     support = " ".join(f"{letter}={count}" for letter, count in zip(query.choices, counts, strict=True))
     return (
-        f"question_type: {one_line(query.type)}\nmemory_mode: {mode}\nasked_at: {stamp(query.time)}\n"
+        f"question_type: {one_line(query.type)}\nmemory_mode: {mode}\n{asked_at(query)}\n"
         f"temporal_hint: {hint(query.question)}\neligible_records: {len(memory)}\n"
         f"field_cooccurrence_count: {support}"
     )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from policies.blocks.formats import SEPARATOR, fit, joined, raw
+from policies.blocks.formats import SEPARATOR, asked_at, fit, joined, raw
 from policies.blocks.memory import Memory
 from policies.blocks.reading import read
 from policies.blocks.select import uniform
@@ -34,8 +34,9 @@ class Policy:
 
     def answer(self, query: Query) -> Asking:
         """Sample evenly, fit whole windows under the cap, ask f."""
-        size = len(self.memory)
-        count = self.limit * size // max(self.characters, 1)
-        items = fit(((at, raw(self.memory, at)) for at in uniform(size, max(count, 1))), self.limit)
+        size, head = len(self.memory), asked_at(query) + SEPARATOR
+        limit = self.limit - len(head)
+        count = limit * size // max(self.characters, 1)
+        items = fit(((at, raw(self.memory, at)) for at in uniform(size, max(count, 1))), limit)
         evidence = self.memory.references([at for at, _ in items])
-        return (yield from read(query, joined(items), "uniform", evidence[: self.evidence]))
+        return (yield from read(query, (head + joined(items))[: self.limit], "uniform", evidence[: self.evidence]))

@@ -30,6 +30,17 @@ Run = Callable[..., dict[str, Answer]]
 SETUP = Setup(Budget(), seed=0)
 
 
+@pytest.fixture(scope="module")
+def memory(egolife: Any) -> EventMemory:
+    held = EventMemory()
+    started = time.thread_time()
+    held.observe(egolife.windows)
+    seconds = time.thread_time() - started
+    print(f"{len(held)} windows extracted and indexed in {seconds:.2f} s")
+    assert len(held) == 4_455 and seconds < 2.5
+    return held
+
+
 class Reading:
     """Serves Read by the offline reader and keeps the contexts."""
 
@@ -127,18 +138,9 @@ def test_batches_do_not_change_what_is_remembered(egolife: Any, run: Run) -> Non
     assert contexts[0] == contexts[1] == contexts[2] and contexts[0]
 
 
-def test_extraction_and_indexing_are_fast(egolife: Any) -> None:
-    memory = EventMemory()
-    started = time.thread_time()
-    memory.observe(egolife.windows)
-    seconds = time.thread_time() - started
-    print(f"{len(memory)} windows extracted and indexed in {seconds:.2f} s")
-    assert len(memory) == 4_455 and seconds < 2.5
-
-
-def test_a_question_is_fast(egolife: Any) -> None:
+def test_extraction_is_fast_and_a_question_too(egolife: Any, memory: EventMemory) -> None:
     policy = V01(SETUP)
-    policy.observe(egolife.windows)
+    policy.memory = memory
     seconds = []
     for query in egolife.queries:
         started = time.thread_time()
@@ -148,9 +150,7 @@ def test_a_question_is_fast(egolife: Any) -> None:
     assert np.percentile(seconds, 95) < 0.005
 
 
-def test_memory_learns_the_people(egolife: Any) -> None:
-    memory = EventMemory()
-    memory.observe(egolife.windows)
+def test_memory_learns_the_people(memory: EventMemory) -> None:
     assert all(map(memory.is_name, ("jake", "alice", "tasha", "lucia", "katrina", "shure")))
     assert not any(map(memory.is_name, ("kitchen", "phone", "turn", "walk", "hold", "she")))
 

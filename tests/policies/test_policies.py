@@ -103,7 +103,8 @@ def test_answers_every_question_even_before_anything_was_seen(name: str, run: Ru
     assert all(0 <= at < 30 for at in answers["late"].evidence)
 
 
-def test_the_budget_is_the_hosts(name: str, run: Run) -> None:
+@pytest.mark.parametrize("limit", [5, 700])
+def test_the_budget_is_the_hosts(name: str, limit: int, run: Run) -> None:
     reads: list[Read] = []
 
     def serve(request: Request) -> ReadReply:
@@ -111,9 +112,9 @@ def test_the_budget_is_the_hosts(name: str, run: Run) -> None:
         reads.append(request)
         return first(request)
 
-    budget = Budget(context_chars=700, evidence=2)
+    budget = Budget(context_chars=limit, evidence=2)
     answers = run(make(name, Setup(budget, 0)), WINDOWS, QUERIES, serve)
-    assert all(len(request.context) <= 700 for request in reads)
+    assert all(len(request.context) <= limit for request in reads)
     assert all(len(answer.evidence) <= 2 for answer in answers.values())
     assert len(reads) in (0, 2)
 
