@@ -83,7 +83,7 @@ class Client:
         self._openai = openai
         self.endpoint, self.quirks, self.timing = endpoint, quirks, timing
         self._key = key
-        self._where = f"model {visible(endpoint.model, 80)} at {endpoint.base_url}"
+        self.where = f"model {visible(endpoint.model, 80)} at {endpoint.base_url}"
         self._sdk = openai.OpenAI(
             api_key=key or "none",
             base_url=endpoint.base_url,
@@ -123,6 +123,29 @@ class Client:
 
         return self._until_done(once, seconds)
 
+    def listed_models(self, seconds: float) -> bytes | None:
+        """Body of the endpoint's list of models; None where it has none. Raises ModelError."""
+        return self._asked(lambda timeout: self._sdk.models.with_raw_response.list(timeout=timeout), seconds)
+
+    def knows_model(self, seconds: float) -> bool:
+        """Whether the endpoint describes the model under its name; costs nothing. Raises ModelError."""
+        retrieve = self._sdk.models.with_raw_response.retrieve
+        return self._asked(lambda timeout: retrieve(self.endpoint.model, timeout=timeout), seconds) is not None
+
+    def _asked(self, ask: Callable[[float], Any], seconds: float) -> bytes | None:
+        def once(timeout: float) -> bytes | None:
+            try:
+                return bytes(ask(timeout).http_response.content)
+            except self._openai.APIStatusError as error:
+                if error.status_code in (401, 403) or error.status_code < 400:
+                    raise self._status_error(error, {}) from None
+                return None
+
+        try:
+            return self._until_done(once, seconds)
+        except LostInFlight as error:
+            raise ModelError(str(error)) from None
+
     def close(self) -> None:
         """Close the connections."""
         self._sdk.close()
@@ -150,20 +173,20 @@ class Client:
         while True:
             left = ends - self.timing.clock()
             if left <= 0:
-                raise ModelError(f"{self._where}: no reply within the call's {seconds:.0f} s")
+                raise ModelError(f"{self.where}: no reply within the call's {seconds:.0f} s")
             try:
                 return self._classified(once, min(self.endpoint.timeout, left))
             except _Adapted:
                 adapted += 1
                 if adapted > ADAPTATIONS:
-                    raise ModelError(f"{self._where}: refuses one parameter after the other") from None
+                    raise ModelError(f"{self.where}: refuses one parameter after the other") from None
             except _Transient as error:
                 if attempt >= min(self.endpoint.attempts, error.attempts):
-                    raise ModelError(f"{self._where}: gave up after {attempt} attempts: {error}") from None
+                    raise ModelError(f"{self.where}: gave up after {attempt} attempts: {error}") from None
                 wait = error.retry_after or self.timing.backoff(attempt)
                 if wait >= ends - self.timing.clock():
                     reason = f"{error}; the next attempt in {wait:.0f} s would pass the call's {seconds:.0f} s"
-                    raise ModelError(f"{self._where}: {reason}") from None
+                    raise ModelError(f"{self.where}: {reason}") from None
                 self.timing.sleep(wait)
                 attempt += 1
 
@@ -172,30 +195,28 @@ class Client:
         try:
             return once(timeout)
         except (BadReply, Unreadable) as error:
-            raise LostInFlight(f"{self._where}: {error}") from None
+            raise LostInFlight(f"{self.where}: {error}") from None
         except self._openai.APIConnectionError as error:
             cause = error.__cause__
             if isinstance(cause, Unreadable):
-                raise LostInFlight(f"{self._where}: {cause}") from None
+                raise LostInFlight(f"{self.where}: {cause}") from None
             name = type(cause).__name__
             if name in NOT_SENT:
                 reason = f"no connection ({self._shown(str(cause) or name)}); is it up?"
                 raise _Transient(reason, attempts=CONNECTS) from None
             what = "no reply in time" if "Timeout" in name else f"the connection broke ({self._shown(name)})"
-            raise LostInFlight(f"{self._where}: {what}") from None
+            raise LostInFlight(f"{self.where}: {what}") from None
 
     def _status_error(self, error: Any, arguments: dict[str, Any]) -> Exception:
         """What a status of 300 or more means. ``error`` is the package's APIStatusError."""
         status, message = int(error.status_code), self._shown(_message(error))
         if status in (401, 403):
             variable = self.endpoint.key_variable or self.endpoint.key_file or "key_env in the profile (none is named)"
-            return ModelError(f"{self._where}: the key was refused ({status}): {message}; check {variable}")
+            return ModelError(f"{self.where}: the key was refused ({status}): {message}; check {variable}")
         if status == 404 or (status in (400, 422) and NO_SUCH_MODEL.search(_message(error))):
-            return ModelError(
-                f"{self._where}: no such model or address ({status}): {message}; check model and base_url"
-            )
+            return ModelError(f"{self.where}: no such model or address ({status}): {message}; check model and base_url")
         if status == 402 or (status == 429 and "insufficient_quota" in _message(error) + str(error.code)):
-            return ModelError(f"{self._where}: the account has no credit left ({status}): {message}")
+            return ModelError(f"{self.where}: the account has no credit left ({status}): {message}")
         if status in TRANSIENT or status >= 500:
             return _Transient(f"status {status}: {message}", _retry_after(error.response.headers))
         if status in (400, 422):
@@ -203,8 +224,8 @@ class Client:
             if parameter and self.quirks.learn(parameter, arguments[parameter], message):
                 return _Adapted()
         if status < 400:
-            return ModelError(f"{self._where}: answered with a redirect ({status}); set base_url to the final address")
-        return RequestRefused(f"{self._where}: refused the request ({status}): {message}")
+            return ModelError(f"{self.where}: answered with a redirect ({status}); set base_url to the final address")
+        return RequestRefused(f"{self.where}: refused the request ({status}): {message}")
 
     def _shown(self, text: str) -> str:
         return visible(text.replace(self._key, "***") if self._key else text, 300)

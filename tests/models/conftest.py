@@ -53,11 +53,16 @@ def refusal(message: str, param: str | None = None, code: str | None = None, sta
 
 
 class ModelServer:
-    """Answers come from ``script`` (a list used up in order, the last one for ever) or from a function of the body."""
+    """Answers come from ``script`` (used up in order, the last one for ever) or from a function of the body.
+
+    ``pages`` are what GET requests find.
+    """
 
     def __init__(self) -> None:
         self.requests: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
+        self.pages: dict[str, Answer] = {}
+        self.looked_up: list[str] = []
         self.script: list[Answer] = [completion()]
         self.behave: Callable[[dict[str, Any]], Answer] | None = None
         self._lock = threading.Lock()
@@ -66,9 +71,16 @@ class ModelServer:
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
+            def do_GET(self) -> None:
+                outer.looked_up.append(self.path)
+                self._give(outer.pages.get(self.path, Answer(404, {"error": {"message": "not found"}})))
+
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 answer = outer._next(body, {k.lower(): v for k, v in self.headers.items()}, self.path)
+                self._give(answer)
+
+            def _give(self, answer: Answer) -> None:
                 time.sleep(answer.hang)
                 data = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body).encode()
                 try:
