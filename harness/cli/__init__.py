@@ -1,0 +1,60 @@
+"""The ``harness`` command: parses and dispatches, nothing else."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from harness import __version__
+from harness.cli.data import data
+from harness.cli.measure import evaluate
+from harness.cli.read import diff, frontier, log, show, status
+from harness.cli.run import run
+from harness.cli.setup import config, doctor
+from harness.display import visible
+from harness.errors import UserError
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="harness")
+@click.option("--verbose", "-v", is_flag=True, help="Log what is done, on standard error.")
+def cli(verbose: bool) -> None:
+    """Search for long-video memory policies, sandboxed and audited."""
+    logging.basicConfig(
+        level=logging.INFO if verbose else logging.WARNING, format="%(levelname)s %(name)s: %(message)s"
+    )
+
+
+for command in (run, status, log, show, diff, frontier, evaluate, data, config, doctor):
+    cli.add_command(command)
+
+
+def main() -> None:
+    """Entry point: one clear line and exit 2 for what the user can mend, never a traceback."""
+    errors = Console(stderr=True, soft_wrap=True)
+    try:
+        cli.main(standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    except UserError as error:
+        errors.print(f"harness: {visible(str(error))}", style="red", markup=False, highlight=False)
+        sys.exit(2)
+    except (KeyboardInterrupt, click.Abort):
+        errors.print("harness: interrupted; what was committed is kept, the same command goes on from there")
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.exit(1)
+    except Exception as error:
+        with tempfile.NamedTemporaryFile("w", prefix="harness-", suffix=".log", delete=False) as file:
+            traceback.print_exc(file=file)
+        name = type(error).__name__
+        line = f"harness: internal error, {name}: {visible(str(error), 300)}; please report it with {Path(file.name)}"
+        errors.print(line, style="red", markup=False, highlight=False)
+        sys.exit(1)

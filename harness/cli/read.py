@@ -1,0 +1,102 @@
+"""The commands that read a run: ``status``, ``log``, ``show``, ``diff``, ``frontier``."""
+
+from __future__ import annotations
+
+import click
+
+from harness import history
+from harness.cli.options import console, json_option, print_json, reading, run_option
+from harness.cli.tables import OFFLINE, print_attempt, print_frontier, print_log
+from harness.display import visible
+from harness.errors import UserError
+from harness.outcomes import TakenIn
+from harness.state.store import RunStore
+
+
+@click.command()
+@run_option
+@json_option
+def status(run_name: str | None, as_json: bool) -> None:
+    """Where a run stands: iterations, frontier, spend."""
+    with reading(run_name) as store:
+        facts = history.status(store)
+    if as_json:
+        print_json(facts)
+        return
+    out = console()
+    for name, value in facts.items():
+        out.print(f"{name.replace('_', ' '):<18} {visible(str(value), 200)}", markup=False)
+
+
+@click.command()
+@run_option
+@json_option
+def log(run_name: str | None, as_json: bool) -> None:
+    """Every attempt, one line each."""
+    with reading(run_name) as store:
+        rows = history.log(store)
+        offline = store.manifest.profile == "offline"
+    if as_json:
+        print_json({"offline": offline, "attempts": rows})
+        return
+    print_log(console(), rows)
+    if offline:
+        console().print(OFFLINE, style="yellow")
+
+
+@click.command()
+@click.argument("k", type=int)
+@run_option
+@json_option
+def show(k: int, run_name: str | None, as_json: bool) -> None:
+    """Attempt K: hypothesis, verdict of each stage, figures, lesson."""
+    with reading(run_name) as store:
+        known(store, k)
+        found = history.attempt(store, k)
+    if as_json:
+        print_json(found)
+    else:
+        print_attempt(console(), found)
+
+
+@click.command()
+@click.argument("a", type=int)
+@click.argument("b", type=int)
+@run_option
+def diff(a: int, b: int, run_name: str | None) -> None:
+    """How the code of attempt B differs from that of attempt A (0 is the starting policy)."""
+    with reading(run_name) as store:
+        trees = [_tree(store, k) for k in (a, b)]
+        text = store.lineage.diff(*trees)
+    click.echo(visible(text, 1_000_000, keep_lines=True) or "the same files")
+
+
+@click.command()
+@run_option
+@json_option
+def frontier(run_name: str | None, as_json: bool) -> None:
+    """The policies that nothing beats in accuracy, tokens and latency together."""
+    with reading(run_name) as store:
+        if as_json:
+            offline = store.manifest.profile == "offline"
+            print_json({"offline": offline, "frontier": history.standing(store)})
+            return
+        out = console()
+        print_frontier(out, store)
+        if store.manifest.profile == "offline":
+            out.print(OFFLINE, style="yellow")
+
+
+def known(store: RunStore, k: int) -> None:
+    """Raise UserError where the run has no iteration ``k``."""
+    iterations = {iteration for iteration, _ in store.stages()}
+    if k not in iterations:
+        raise UserError(f"run {store.manifest.name} has no iteration {k}; it has 0 to {max(iterations)}")
+
+
+def _tree(store: RunStore, k: int) -> str:
+    known(store, k)
+    taken = store.stage(k, "intake", TakenIn)
+    if taken is None or not taken.tree:
+        raise UserError(f"iteration {k} has no candidate: its proposal was malformed or refused; see: harness show {k}")
+    return taken.tree

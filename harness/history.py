@@ -1,0 +1,166 @@
+"""What a run's store tells, as plain values for tables and for JSON. Reading changes nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.evaluation.outcomes import Evaluation
+from harness.evaluation.report import figures
+from harness.frontier import point
+from harness.outcomes import (
+    Audited,
+    Closed,
+    Gated,
+    Measured,
+    Outcome,
+    Promoted,
+    Proposed,
+    Recalled,
+    Remembered,
+    TakenIn,
+)
+from harness.state.store import RunStore
+
+KINDS: dict[str, type[Outcome]] = {
+    "recall": Recalled,
+    "propose": Proposed,
+    "intake": TakenIn,
+    "static": Gated,
+    "duplicates": Gated,
+    "smoke": Gated,
+    "reviewer": Gated,
+    "develop": Measured,
+    "audit": Audited,
+    "validate": Measured,
+    "promote": Promoted,
+    "remember": Remembered,
+}
+
+
+def frontier(store: RunStore) -> tuple[int, ...]:
+    """Iterations on the frontier now."""
+    found: tuple[int, ...] = (0,)
+    for iteration, stage in store.stages():
+        if stage == "promote":
+            promoted = store.stage(iteration, stage, Promoted)
+            found = promoted.frontier if promoted else found
+    return found
+
+
+def status(store: RunStore) -> dict[str, Any]:
+    """Where the run stands."""
+    attempts = store.attempts()
+    outcomes: dict[str, int] = {}
+    for attempt in attempts:
+        outcomes[attempt.outcome] = outcomes.get(attempt.outcome, 0) + 1
+    stages = store.stages()
+    run = store.manifest
+    last = store.stage(attempts[-1].iteration, "remember", Remembered) if attempts else None
+    return {
+        "run": run.name,
+        "created": run.created,
+        "profile": run.profile,
+        "offline": run.profile == "offline",
+        "data": run.data.name,
+        "data_digest": run.data.digest,
+        "seed": run.seed,
+        "parent": run.parent,
+        "sandbox": run.sandbox,
+        "runtime_digest": run.runtime_digest,
+        "iterations_closed": len(attempts),
+        "iterations_asked": run.iterations,
+        "last_stage": f"{stages[-1][0]:04d} {stages[-1][1]}" if stages else "",
+        "outcomes": outcomes,
+        "frontier": list(frontier(store)),
+        "validations": sum(stage == "validate" for _, stage in stages),
+        "test_uses": sum(stage == "closing" for _, stage in stages),
+        "search_tokens": last.spent_tokens if last else 0,
+        "search_dollars": last.spent_dollars if last else 0.0,
+    }
+
+
+def log(store: RunStore) -> list[dict[str, Any]]:
+    """One row an attempt."""
+    return [
+        {
+            "iteration": a.iteration,
+            "parent": a.parent,
+            "title": a.title,
+            "outcome": a.outcome,
+            "cause": a.cause,
+            "rules": list(a.rules),
+            "dev_accuracy": a.dev_accuracy,
+            "dev_delta": a.dev_delta,
+            "validation_accuracy": a.validation_accuracy,
+            "validation_p": a.validation_p,
+            "tokens_per_question": a.tokens_per_question,
+        }
+        for a in store.attempts()
+    ]
+
+
+def attempt(store: RunStore, k: int) -> dict[str, Any]:
+    """Everything that is recorded of one iteration, stage by stage, evaluations as figures."""
+    found: dict[str, Any] = {"iteration": k, "stages": {}}
+    for name, kind in KINDS.items():
+        outcome = store.stage(k, name, kind)
+        if outcome is None:
+            continue
+        row = outcome.model_dump(mode="json", exclude={"evaluation"})
+        if isinstance(outcome, Measured):
+            row["figures"] = figures(outcome.evaluation)
+        found["stages"][name] = row
+    remembered = next((a for a in store.attempts() if a.iteration == k), None)
+    if remembered is not None:
+        found["attempt"] = remembered.model_dump(mode="json")
+    return found
+
+
+def standing(store: RunStore) -> list[dict[str, Any]]:
+    """The frontier policies with their figures, best validation accuracy first."""
+    rows = []
+    for k in frontier(store):
+        developed, validated = store.stage(k, "develop", Measured), store.stage(k, "validate", Measured)
+        if developed is None or validated is None:
+            continue
+        at = point(validated.evaluation)
+        rows.append(
+            {
+                "iteration": k,
+                "title": title(store, k),
+                "dev_accuracy": developed.evaluation.accuracy,
+                "validation_accuracy": at.accuracy,
+                "tokens_per_question": at.tokens,
+                "latency_bucket": at.bucket,
+                "reader": validated.evaluation.reader,
+            }
+        )
+    return sorted(rows, key=lambda row: (-row["validation_accuracy"], row["iteration"]))
+
+
+def title(store: RunStore, k: int) -> str:
+    """What an iteration tried."""
+    proposed = store.stage(k, "propose", Proposed)
+    if k == 0 or proposed is None or proposed.proposal is None:
+        return f"starting policy {store.manifest.parent}" if k == 0 else "no usable proposal"
+    return proposed.proposal.hypothesis.title
+
+
+def closing(store: RunStore) -> Closed | None:
+    """The newest closing evaluation on the test split."""
+    for iteration, stage in reversed(store.stages()):
+        if stage == "closing":
+            return store.stage(iteration, stage, Closed)
+    return None
+
+
+def references(store: RunStore, split: str) -> dict[str, Evaluation]:
+    """The reference policies' evaluations on a split, by name."""
+    found: dict[str, Evaluation] = {}
+    for iteration, stage in store.stages():
+        prefix, suffix = "reference-", f"-{split}"
+        if iteration == 0 and stage.startswith(prefix) and stage.endswith(suffix):
+            measured = store.stage(0, stage, Measured)
+            if measured is not None:
+                found[stage[len(prefix) : -len(suffix)]] = measured.evaluation
+    return found

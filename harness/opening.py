@@ -1,0 +1,188 @@
+"""Opening a run for searching: data, sandbox, models, store, author, checked against each other."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from harness.agents.interface import Author
+from harness.agents.model import ModelAuthor
+from harness.agents.offline import OfflineAuthor
+from harness.config import Config
+from harness.data.native import Dataset, load, permitted_artifacts
+from harness.errors import UserError
+from harness.evaluation.executor import Evaluator
+from harness.gate.literals import DataWords, data_words
+from harness.gate.smoke import sample
+from harness.models.hub import offline_models, open_models
+from harness.models.interface import Models, Role
+from harness.models.preflight import preflight
+from harness.search import Search, Watcher
+from harness.seeds import derive
+from harness.state.manifest import NAME, DataRef, RunManifest
+from harness.state.store import RunStore
+from policies import library
+from principles.h0 import FOLDER, H0Error, PermittedArtifact, install, load_h0, verify
+from sandbox.interface import Limits, Sandbox, SandboxError
+from sandbox.open import open_sandbox
+
+
+@contextmanager
+def searching(
+    config: Config,
+    folder: Path,
+    watcher: Watcher,
+    stop_asked: Callable[[], bool] = lambda: False,
+    announce: Callable[[str], None] = lambda line: None,
+) -> Iterator[Search]:
+    """A run open for writing; everything it started is stopped at the end. Raises UserError.
+
+    All that can be wrong is looked at before the run's folder is touched. ``announce`` is told, line by line, what
+    the run stands on before anything is spent.
+    """
+    if config.run.parent not in library.names():
+        raise UserError(f"no policy {config.run.parent!r} to start from; there are {', '.join(library.names())}")
+    data = load(Path(config.run.data))
+    with ExitStack() as cleanup:
+        limits = config.limits
+        workers = config.run.workers or os.cpu_count() or 1
+        box = opened_sandbox(config, limits, workers, folder.name)
+        cleanup.callback(box.close)
+        preflight(config)
+        store = cleanup.enter_context(_store(config, folder, data, box))
+        models = open_models(config, folder)
+        cleanup.callback(_close_models, models)
+        for line in (f"sandbox: {box.label}", *_banner(models)):
+            announce(line)
+        evaluator = Evaluator(
+            data,
+            box,
+            models,
+            config.budget,
+            config.run.seed,
+            workers,
+            progress=watcher.questions,
+        )
+        yield Search(
+            config=config,
+            data=data,
+            store=store,
+            evaluator=evaluator,
+            models=models,
+            judges=models if config.gate.reviewer else offline_models(),
+            author=_author(config, models),
+            h0=load_h0(folder / FOLDER),
+            words=development_words(data),
+            smoke_questions=sample(
+                data, "development", config.gate.smoke_questions, derive(config.run.seed, 0, "smoke sample")
+            ),
+            clock=time.time,
+            watcher=watcher,
+            stop_asked=stop_asked,
+        )
+
+
+def opened_sandbox(config: Config, limits: Limits, workers: int, run_id: str) -> Sandbox:
+    """A working sandbox, or a UserError that tells how to get one."""
+    try:
+        return open_sandbox(config.run.sandbox, limits, pool_size=workers + 1, run_id=run_id)
+    except SandboxError as error:
+        raise UserError(str(error)) from None
+
+
+def _store(config: Config, folder: Path, data: Dataset, box: Sandbox) -> RunStore:
+    """The run in ``folder``, made where there is none; an existing one must be the same run."""
+    settings = config.model_dump(mode="json")
+    try:
+        if (folder / NAME).exists():
+            store = RunStore.open(folder, write=True)
+            try:
+                _same_run(store.manifest, config, data, box)
+                verify(folder, store.manifest.h0)
+            except BaseException:
+                store.close()
+                raise
+            return store
+        folder.mkdir(parents=True, exist_ok=True)
+        hashes = install(folder, development_artifacts(data))
+    except H0Error as error:
+        raise UserError(str(error)) from None
+    except OSError as error:
+        raise UserError(f"{folder} cannot be made ({error.strerror}); check its place, owner and free space") from None
+    manifest = RunManifest(
+        name=folder.name,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        seed=config.run.seed,
+        iterations=config.run.iterations,
+        parent=config.run.parent,
+        profile=config.run.profile,
+        config=settings,
+        data=DataRef(name=data.name, digest=data.digest, path=config.run.data),
+        runtime_digest=box.runtime_digest,
+        sandbox=box.label,
+        h0=hashes,
+    )
+    return RunStore.create(folder, manifest)
+
+
+def development_artifacts(data: Dataset) -> list[PermittedArtifact]:
+    """H0's fourth source: the files of the development split that an author may look at, without labels."""
+    return [
+        PermittedArtifact(name=str(a["path"]), what="development video or questions", sha256=str(a["sha256"]))
+        for a in permitted_artifacts(data)
+    ]
+
+
+def _same_run(run: RunManifest, config: Config, data: Dataset, box: Sandbox) -> None:
+    """A run goes on only as what it is: figures of different data, runtimes or rules are never mixed."""
+    kept, now = run.config, config.model_dump(mode="json")
+    sections = ("budget", "limits", "promotion", "gate", "author")
+    differences = [
+        (name, before, after)
+        for name, before, after in (
+            ("seed", run.seed, config.run.seed),
+            ("parent", run.parent, config.run.parent),
+            ("profile", run.profile, config.run.profile),
+            ("data", run.data.digest, data.digest),
+            ("runtime", run.runtime_digest, box.runtime_digest),
+            ("sandbox", run.sandbox.split()[0], box.label.split()[0]),
+            *((section, kept.get(section), now[section]) for section in sections),
+        )
+        if before != after
+    ]
+    if differences:
+        name, before, after = differences[0]
+        raise UserError(
+            f"run {run.name} was made with another {name} ({str(before)[:80]}, now {str(after)[:80]}); "
+            "go on with the same, or give the new run another --name"
+        )
+
+
+def _banner(models: Models) -> tuple[str, ...]:
+    banner = getattr(models, "banner", None)
+    return tuple(banner()) if banner else ("models: none (offline profile); no figure here is a language model's",)
+
+
+def _close_models(models: Models) -> None:
+    close = getattr(models, "close", None)
+    if close:
+        close()
+
+
+def _author(config: Config, models: Models) -> Author:
+    if models.has(Role.IMPLEMENTER):
+        return ModelAuthor(models, config.author.form, config.author.attempts)
+    return OfflineAuthor()
+
+
+def development_words(data: Dataset) -> DataWords:
+    """Names, ids and question texts of the development split, which no candidate may hold."""
+    questions = data.questions("development")
+    videos = {question.video for question in questions}
+    names = {u.speaker for video in videos for w in data.videos[video].windows for u in w.transcript if u.speaker}
+    texts = [text for q in questions for text in (q.question, *q.choices.values())]
+    return data_words(names, [*videos, *(q.id for q in questions)], texts)

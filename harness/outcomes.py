@@ -1,0 +1,107 @@
+"""The typed outcome of each stage of an iteration, as the run's store keeps them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pydantic import BaseModel, ConfigDict
+
+from harness.agents.interface import Malformed, Proposal
+from harness.evaluation.outcomes import Evaluation
+from harness.gate.interface import Decision, StageVerdict
+
+
+class Outcome(BaseModel):
+    """Base of all stage outcomes. A rejection is an outcome, not an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    rejected: bool = False
+    summary: str
+    """One line for the audit trail and the log."""
+    refs: Mapping[str, str | None] = {}
+    """Git references that this stage sets (None: removes), completed after its commit."""
+
+
+class Recalled(Outcome):
+    """Stage 1: whose child is made, and which earlier attempts the author is shown."""
+
+    parent: int
+    attempts: tuple[int, ...]
+    started: float
+    """Unix time at which the iteration began; the date of all its commits."""
+
+
+class Proposed(Outcome):
+    """Stage 2: a proposal, or why none came out."""
+
+    proposal: Proposal | None
+    malformed: Malformed | None
+
+
+class TakenIn(Outcome):
+    """Stage 3: the candidate as data. From here on its tree id is the candidate."""
+
+    tree: str = ""
+    commit: str = ""
+    branch: str = ""
+    bundle: str = ""
+    """Digest of the bytes that are reviewed and run."""
+
+
+class Gated(Outcome):
+    """Stage 4, one for each stage of the gate."""
+
+    verdict: StageVerdict
+    behaviour: str = ""
+    """Digest of the answers and evidence on the smoke sample; only the smoke run has one."""
+
+    @classmethod
+    def of(cls, verdict: StageVerdict, behaviour: str = "") -> Gated:
+        """The outcome of a verdict."""
+        rejected = verdict.decision is Decision.REJECT
+        reason = verdict.reason or "; ".join(f.message for f in verdict.findings[:3])
+        word = "rejected" if rejected else "passed"
+        return cls(
+            rejected=rejected, summary=f"{word}: {reason}" if reason else word, verdict=verdict, behaviour=behaviour
+        )
+
+
+class Measured(Outcome):
+    """Stage 5 (development split) and stage 6 (validation split)."""
+
+    evaluation: Evaluation
+    reasons: tuple[str, ...] = ()
+    p_value: float | None = None
+
+
+class Audited(Outcome):
+    """Between 5 and 6: whether the development result itself is believable."""
+
+    verdict: StageVerdict
+
+
+class Promoted(Outcome):
+    """Stage 7: the frontier after this promotion."""
+
+    frontier: tuple[int, ...]
+    commit: str
+
+
+class Remembered(Outcome):
+    """Stage 8: closes the iteration; the attempt itself is in the store's memory."""
+
+    commit: str = ""
+    spent_tokens: int
+    """Search tokens of the whole run up to here."""
+    spent_dollars: float
+
+
+class Closed(Outcome):
+    """The closing evaluation on the test split: the only stage that touches it."""
+
+    use: int
+    """How many times the test split has been used in this run, this time included."""
+    evaluations: Mapping[str, Evaluation]
+    """``first``, ``final`` and the reference policies by name."""
+    final: int

@@ -1,0 +1,304 @@
+"""The stages of one iteration, in the order of ``harness/loop.py``. Each commits a typed outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from harness.agents.interface import Brief, Malformed
+from harness.errors import UserError
+from harness.evaluation import result_audit
+from harness.evaluation.outcomes import Evaluation
+from harness.evaluation.report import headline
+from harness.frontier import PromotionDecision, PromotionRule, develop_bar, pareto, point, validate_bar
+from harness.gate import duplicates as duplicate_rules
+from harness.gate import reviewer as review
+from harness.gate import smoke as smoke_run
+from harness.gate import static as static_rules
+from harness.gate.interface import Decision
+from harness.outcomes import Audited, Gated, Measured, Promoted, Proposed, Recalled, TakenIn
+from harness.remembering import outcome_commit
+from harness.search import REFERENCES, Search
+from harness.seeds import derive, draws
+from harness.state.intake import IntakeRejected
+from harness.state.story import candidate_branch
+from policies import library
+from sandbox.bundle import make_bundle
+from sandbox.interface import Bundle
+
+Bar: TypeAlias = Callable[[Evaluation, Evaluation, Sequence[Evaluation], PromotionRule], PromotionDecision]
+
+
+def bundle(s: Search, k: int) -> Bundle:
+    """The bytes that run: those of the reviewed tree, re-read and re-hashed."""
+    made = make_bundle(s.files(k))
+    if made.digest != s.found(k, "intake", TakenIn).bundle:
+        raise UserError(f"candidate {k:04d} is not what was taken in; the run's repository was changed, restore a copy")
+    return made
+
+
+# ---------------------------------------------------------------- iteration 0
+
+
+def seed(s: Search) -> TakenIn:
+    """The starting policy becomes the first commit of ``main``."""
+
+    def work() -> TakenIn:
+        files = library.load(s.config.run.parent)
+        tree = s.lineage.intake(files)
+        date = s.clock()
+        commit = s.lineage.commit(tree, (), f"Start from {s.config.run.parent}", {"Iteration": "0"}, date)
+        return TakenIn(
+            summary=f"starting policy {s.config.run.parent}",
+            refs={"refs/heads/main": commit, "refs/tags/frontier/0000": commit},
+            tree=tree,
+            commit=commit,
+            branch="main",
+            bundle=make_bundle(files).digest,
+        )
+
+    return s.stage(0, "intake", TakenIn, work)
+
+
+def measure_seed(s: Search, split: str) -> Measured:
+    """The starting policy on one split; the validation figures make it the first frontier."""
+    name = {"development": "develop", "validation": "validate"}[split]
+
+    def work() -> Measured:
+        evaluation = s.evaluator.evaluate(make_bundle(s.files(0)), split, scope=f"0000/{name}")
+        return Measured(summary=headline(evaluation), evaluation=evaluation)
+
+    return s.stage(0, name, Measured, work)
+
+
+def references(s: Search) -> None:
+    """Simple policies measured beside every figure: options alone, longest option, BM25."""
+    for name in REFERENCES:
+        for split in ("development", "validation"):
+
+            def work(name: str = name, split: str = split) -> Measured:
+                evaluation = s.evaluator.evaluate(make_bundle(library.load(name)), split, f"0000/{name}/{split}")
+                return Measured(summary=f"{name}: {headline(evaluation)}", evaluation=evaluation)
+
+            s.stage(0, f"reference-{name}-{split}", Measured, work)
+
+
+# ---------------------------------------------------------------- 1 and 2: recall, propose
+
+
+def recall(s: Search, k: int) -> Recalled:
+    """Choose the parent on the frontier, and what the author is shown of earlier attempts."""
+
+    def work() -> Recalled:
+        parent = choose_parent(s, k)
+        attempts = s.recall(parent)
+        return Recalled(
+            summary=f"parent {parent:04d}, {len(attempts)} earlier attempts recalled",
+            parent=parent,
+            attempts=attempts,
+            started=s.clock(),
+        )
+
+    return s.stage(k, "recall", Recalled, work)
+
+
+def choose_parent(s: Search, k: int) -> int:
+    """The most accurate frontier policy two times in three, else any other of the frontier (not given by the
+    source): climbing is faster from the best, but the small policies keep being tried."""
+    frontier = sorted(s.frontier(k))
+    best = s.best(k)
+    draw = draws(s.seed, k, "parent")
+    others = [f for f in frontier if f != best]
+    return draw.choice(others) if others and draw.random() >= 2 / 3 else best
+
+
+def propose(s: Search, k: int, recalled: Recalled) -> Proposed:
+    """Hypothesis and code from the author. Malformed output is recorded and never adopted."""
+
+    def work() -> Proposed:
+        answer = s.author.propose(brief(s, k, recalled), derive(s.seed, k, "propose"))
+        if isinstance(answer, Malformed):
+            return Proposed(rejected=True, summary=f"malformed: {answer.reason}", proposal=None, malformed=answer)
+        return Proposed(summary=answer.hypothesis.title, proposal=answer, malformed=None)
+
+    return s.stage(k, "propose", Proposed, work)
+
+
+def brief(s: Search, k: int, recalled: Recalled) -> Brief:
+    """What the author is shown: the parent, the frontier, earlier attempts, H0. Development facts only."""
+    return Brief(
+        iteration=k,
+        parent=s.entry(recalled.parent),
+        parent_files=s.texts(recalled.parent),
+        frontier=tuple(s.entry(f) for f in sorted(s.frontier(k))),
+        attempts=s.views(recalled.attempts),
+        principles=s.h0.principles,
+        wiki=s.h0.wiki,
+    )
+
+
+# ---------------------------------------------------------------- 3: intake
+
+
+def intake(s: Search, k: int, recalled: Recalled, proposed: Proposed) -> TakenIn:
+    """The candidate's tree as data, committed on its own branch."""
+
+    def work() -> TakenIn:
+        assert proposed.proposal is not None
+        proposal, hypothesis = proposed.proposal, proposed.proposal.hypothesis
+        files = {path: text.encode("utf-8", "surrogatepass") for path, text in proposal.files.items()}
+        try:
+            tree = s.lineage.intake(files)
+        except IntakeRejected as error:
+            return TakenIn(rejected=True, summary=f"rejected: {error}")
+        branch = candidate_branch(k, hypothesis.title)
+        commit = s.lineage.commit(
+            tree,
+            (s.standing_commit(recalled.parent),),
+            f"Candidate {k:04d}: {hypothesis.title}\n\n{hypothesis.what}\n\nWhy: {hypothesis.why}",
+            {
+                "Iteration": str(k),
+                "Parent-Iteration": str(recalled.parent),
+                "Author": proposal.author,
+                "Audit-Head": s.store.head,
+            },
+            recalled.started,
+        )
+        return TakenIn(
+            summary=f"tree {tree[:12]} on {branch}",
+            refs={f"refs/heads/{branch}": commit},
+            tree=tree,
+            commit=commit,
+            branch=branch,
+            bundle=make_bundle(files).digest,
+        )
+
+    return s.stage(k, "intake", TakenIn, work)
+
+
+# ---------------------------------------------------------------- 4: the gate, cheap to dear
+
+
+def static(s: Search, k: int, candidate: TakenIn) -> Gated:
+    """Rules over the text and the syntax tree."""
+
+    def work() -> Gated:
+        return Gated.of(static_rules.check(s.files(k), s.h0.constitution, s.words))
+
+    return s.stage(k, "static", Gated, work)
+
+
+def duplicates(s: Search, k: int, candidate: TakenIn) -> Gated:
+    """The same tree or the same program as an earlier attempt."""
+
+    def work() -> Gated:
+        return Gated.of(duplicate_rules.check(s.fingerprint(k), s.earlier(k)))
+
+    return s.stage(k, "duplicates", Gated, work)
+
+
+def smoke(s: Search, k: int, candidate: TakenIn) -> Gated:
+    """A few development questions in the sandbox: does it run, and does it behave like an earlier attempt?"""
+
+    def work() -> Gated:
+        verdict, behaviour = smoke_run.check(
+            s.evaluator, bundle(s, k), "development", s.smoke_questions, f"{k:04d}/smoke"
+        )
+        if verdict.decision is Decision.APPROVE:
+            repeat = duplicate_rules.check(s.fingerprint(k, behaviour), s.earlier(k))
+            if repeat.decision is Decision.REJECT:
+                verdict = repeat
+        return Gated.of(verdict, behaviour)
+
+    return s.stage(k, "smoke", Gated, work)
+
+
+def reviewer(s: Search, k: int, candidate: TakenIn) -> Gated:
+    """The independent reviewer. It can only add a rejection."""
+
+    def work() -> Gated:
+        proposal = s.proposal(k)
+        parent = s.found(k, "recall", Recalled).parent
+        case = review.Case(
+            hypothesis=proposal.hypothesis, files=s.texts(k), parent_files=s.texts(parent), h0=s.h0, findings=()
+        )
+        return Gated.of(review.check(case, s.judges, derive(s.seed, k, "review"), f"{k:04d}/review/0"))
+
+    return s.stage(k, "reviewer", Gated, work)
+
+
+GATE: tuple[Callable[[Search, int, TakenIn], Gated], ...] = (static, duplicates, smoke, reviewer)
+
+# ---------------------------------------------------------------- 5: develop, audit of the result
+
+
+def develop(s: Search, k: int, candidate: TakenIn) -> Measured:
+    """The whole development split, paired with the parent's outcomes; the bar is by point estimate."""
+
+    def work() -> Measured:
+        return measure(s, k, "development", "develop", develop_bar)
+
+    return s.stage(k, "develop", Measured, work)
+
+
+def audit_result(s: Search, k: int, developed: Measured) -> Audited:
+    """Is the development result believable? Asked before a validation is spent on it."""
+
+    def work() -> Audited:
+        parent = s.found(k, "recall", Recalled).parent
+        verdict = result_audit.check(developed.evaluation, s.evaluation(parent, "develop"))
+        rejected = verdict.decision is Decision.REJECT
+        return Audited(rejected=rejected, summary=verdict.reason or "nothing suspicious", verdict=verdict)
+
+    return s.stage(k, "audit", Audited, work)
+
+
+# ---------------------------------------------------------------- 6 and 7: validate, promote
+
+
+def validate(s: Search, k: int, candidate: TakenIn) -> Measured:
+    """The held-out split, with tests. Agents learn the verdict, never a figure of it."""
+
+    def work() -> Measured:
+        return measure(s, k, "validation", "validate", validate_bar)
+
+    return s.stage(k, "validate", Measured, work)
+
+
+def measure(s: Search, k: int, split: str, name: str, bar: Bar) -> Measured:
+    """Evaluate on one split and hold the result against the bar: the parent's and the frontier's outcomes."""
+    evaluation = s.evaluator.evaluate(bundle(s, k), split, f"{k:04d}/{name}")
+    parent = s.found(k, "recall", Recalled).parent
+    frontier = tuple(s.evaluation(f, name) for f in s.frontier(k))
+    decision = bar(evaluation, s.evaluation(parent, name), frontier, s.rule)
+    return Measured(
+        rejected=not decision.accepted,
+        summary=f"{headline(evaluation)}; {decision.reason}",
+        evaluation=evaluation,
+        reasons=decision.reasons,
+        p_value=decision.p_value,
+    )
+
+
+def promote(s: Search, k: int, candidate: TakenIn, validated: Measured) -> Promoted:
+    """Merge exactly the candidate's tree into ``main`` and mark the new frontier set."""
+
+    def work() -> Promoted:
+        before = s.frontier(k)
+        after = pareto({f: point(s.evaluation(f, "validate")) for f in (*before, k)})
+        date = s.found(k, "recall", Recalled).started
+        outcome = outcome_commit(s, k, candidate, "promoted", date)
+        merge = s.lineage.commit(
+            candidate.tree,
+            (s.store.refs()["refs/heads/main"], outcome),
+            f"Promote {k:04d}: {s.title(k)}\n\n{validated.summary}",
+            {"Iteration": str(k), "Audit-Head": s.store.head},
+            date,
+        )
+        refs: dict[str, str | None] = {"refs/heads/main": merge, f"refs/heads/{candidate.branch}": outcome}
+        refs |= {f"refs/tags/frontier/{f:04d}": None for f in before if f not in after}
+        refs |= {f"refs/tags/frontier/{k:04d}": merge} if k in after else {}
+        summary = "promoted; the frontier is now " + ", ".join(f"{f:04d}" for f in after)
+        return Promoted(summary=summary, refs=refs, frontier=after, commit=merge)
+
+    return s.stage(k, "promote", Promoted, work)
