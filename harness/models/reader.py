@@ -32,8 +32,9 @@ LONG_BLOCK = 2_000
 """Characters beyond which a block without blank lines is read line by line: it holds several records."""
 LONGEST_CONTEXT = 200_000
 """Characters that are read at most; budgets are far below."""
-CACHED_PASSAGES = 8_192
-"""Counted passages kept, since the same windows come up for many questions."""
+CACHED_PASSAGES = 4_096
+"""Counted passages kept, since the same windows come up for many questions. Only such as are no longer than
+``LONG_BLOCK``, so that no candidate can make the cache large."""
 
 
 class LexicalReader:
@@ -48,7 +49,10 @@ class LexicalReader:
         """The best supported choice; None only where the request has no choices."""
         if not request.choices:
             return ReadReply(None, "")
-        passages = [self._counted(text) for text in _passages(request.context[:LONGEST_CONTEXT])]
+        passages = [
+            self._counted(text) if len(text) <= LONG_BLOCK else _count(text)
+            for text in _passages(request.context[:LONGEST_CONTEXT])
+        ]
         scores = _scores(request.question, request.choices, passages)
         best = max(
             request.choices,

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 import simplemma
 
-_WORD = re.compile(r"[a-z0-9\u00df-\u00f6\u00f8-\u024f]+(?:'[a-z]+)?")
+_WORD = re.compile(r"[a-z0-9\u00df-\u00f6\u00f8-\u024f]{1,40}(?:'[a-z]{1,40})?")
 
 
 def _set(listed: str) -> frozenset[str]:

@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.models.letters import parse_letter
@@ -100,11 +100,13 @@ def test_ten_megabytes_are_bounded(filler: str) -> None:
     assert time.thread_time() - started < 1.0
 
 
+@settings(deadline=None)
 @given(st.text(max_size=300))
 def test_never_fails(text: str) -> None:
     assert parse_letter(text, LETTERS) in {None, *LETTERS}
 
 
+@settings(deadline=None)
 @given(st.sampled_from(LETTERS), st.sampled_from(LETTERS))
 def test_the_last_declaration_wins(first: str, second: str) -> None:
     assert parse_letter(f"The answer is {first}. No: the answer is {second}.", LETTERS) == second

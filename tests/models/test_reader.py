@@ -4,7 +4,7 @@ import time
 from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.models.reader import LexicalReader
@@ -20,6 +20,7 @@ def lettered(choices: list[str]) -> dict[str, str]:
     return dict(zip("ABCDE", choices, strict=False))
 
 
+@settings(deadline=None)
 @given(TEXT, CHOICES, CONTEXT, st.randoms(use_true_random=False))
 def test_permuting_the_choices_keeps_the_answer(
     question: str, choices: list[str], context: str, random: Random
