@@ -13,7 +13,7 @@ from harness.data.lifelog.draw import Draw
 from harness.data.lifelog.telling import tell
 from harness.data.lifelog.vocabulary import Vocabulary, vocabulary
 from harness.data.lifelog.wording import View
-from harness.data.lifelog.world import World, simulate
+from harness.data.lifelog.world import WINDOW, World, simulate
 from harness.data.native import SPLITS, DataError, Gold, Question, Video
 from harness.data.write import DatasetParts, Written, write
 from policies.contract import Window
@@ -83,7 +83,7 @@ def make_stream(name: str, words: Vocabulary, cast: Sequence[str], seed: int, sc
     world = simulate(words, cast[0], cast[1:], Draw(seed, name, "world"), DAYS, round(SESSION * scale))
     windows = tell(world, Draw(seed, name, "telling"))
     asked = ask_all(name, world, windows, Draw(seed, name, "asking"), round(PER_TYPE * scale))
-    return Stream(Video(name, windows[-1].end, windows), world, asked)
+    return Stream(Video(name, windows[-1].end + WINDOW, windows), world, asked)
 
 
 def ask_all(name: str, world: World, windows: Sequence[Window], draw: Draw, per_type: int) -> tuple[Asked, ...]:
