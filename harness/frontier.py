@@ -69,6 +69,12 @@ class PromotionDecision:
         return "; ".join(self.reasons)
 
 
+def bucket_of(evaluation: Evaluation) -> int:
+    """Latency bucket of a measured policy. Offline it is 0: no model was called, the seconds are this machine's
+    load alone, and a repeat must decide the same."""
+    return 0 if evaluation.offline else latency_bucket(median_seconds(evaluation))
+
+
 def latency_bucket(seconds: float) -> int:
     """Bucket of a median latency; 0 below the first edge, an edge belongs to the bucket above it."""
     return bisect_right(LATENCY_EDGES, seconds)
@@ -81,7 +87,7 @@ def median_seconds(evaluation: Evaluation) -> float:
 
 def point(evaluation: Evaluation) -> Point:
     """The point of a measured policy."""
-    return Point(evaluation.accuracy, evaluation.tokens_per_question, latency_bucket(median_seconds(evaluation)))
+    return Point(evaluation.accuracy, evaluation.tokens_per_question, bucket_of(evaluation))
 
 
 def dominates(a: Point, b: Point) -> bool:
@@ -162,11 +168,11 @@ def _cheaper(candidate: Evaluation, incumbent: Evaluation, rule: PromotionRule) 
     mine_all = mine + construction_per_question(candidate)
     theirs_all = theirs + construction_per_question(incumbent)
     tokens = mine <= theirs * (1 - rule.saving) + _ROUNDING and theirs > 0 and mine_all <= theirs_all
-    fast, slow = median_seconds(candidate), median_seconds(incumbent)
-    seconds = latency_bucket(fast) < latency_bucket(slow) and fast <= slow * (1 - rule.saving)
+    fast, slow = bucket_of(candidate), bucket_of(incumbent)
+    seconds = fast < slow and median_seconds(candidate) <= median_seconds(incumbent) * (1 - rule.saving)
     reason = (
         f"tokens per question {theirs:.0f} to {mine:.0f} (with construction {theirs_all:.0f} to {mine_all:.0f}), "
-        f"latency bucket {latency_bucket(slow)} to {latency_bucket(fast)} (one must be down by {rule.saving:.0%})"
+        f"latency bucket {slow} to {fast} (one must be down by {rule.saving:.0%})"
     )
     return tokens or seconds, reason
 

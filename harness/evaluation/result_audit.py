@@ -98,7 +98,9 @@ def _concentrated(e: Evaluation, parent: Evaluation) -> Notes:
         small = kind != "route" or size[name] < SMALL_ROUTE * len(e.items)
         if len(size) > 1 and small and most >= CONCENTRATED * gain:
             share = f"{most} of a net gain of {gain} questions"
-            notes.append(("A03", f"{share} lie in the {kind} {ascii(name)[:70]} ({size[name]} questions)"))
+            # The data set's own ids are not told: the note may reach an author.
+            where = "one video" if kind == "video" else f"the {kind} {ascii(name)[:70]}"
+            notes.append(("A03", f"{share} lie in {where} ({size[name]} questions)"))
     return notes
 
 

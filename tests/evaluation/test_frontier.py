@@ -56,8 +56,14 @@ def test_the_frontier_does_not_depend_on_order(drawn: list[Point], random: objec
 
 
 def test_point_takes_the_median(evaluation: Make, item: MakeItem) -> None:
-    e = evaluation([item(0, True, seconds=0.01), item(1, True, seconds=0.3), item(2, False, seconds=90.0)])
-    assert frontier.point(e) == Point(2 / 3, 100.0, 2)
+    items = [item(0, True, seconds=0.01), item(1, True, seconds=0.3), item(2, False, seconds=90.0)]
+    assert frontier.point(evaluation(items, reader="some model")) == Point(2 / 3, 100.0, 2)
+
+
+def test_offline_seconds_decide_nothing(evaluation: Make, item: MakeItem) -> None:
+    slow, fast = (evaluation([item(k, k < 200, seconds=s) for k in range(400)]) for s in (3.0, 0.01))
+    assert frontier.point(slow) == frontier.point(fast)
+    assert not develop_bar(fast, slow, [slow], RULE).accepted
 
 
 # ---------------------------------------------------------------- the rule
@@ -161,7 +167,7 @@ def test_saved_tokens_that_moved_into_construction_are_not_saved(evaluation: Mak
 
 def test_faster_counts_in_buckets_only(evaluation: Make, item: MakeItem) -> None:
     def timed(seconds: float) -> Evaluation:
-        return evaluation([item(k, k < 200, seconds=seconds) for k in range(400)])
+        return evaluation([item(k, k < 200, seconds=seconds) for k in range(400)], reader="some model")
 
     parent = timed(0.85)
     assert develop_bar(timed(0.5), parent, [parent], RULE).accepted  # 0.8 lies between

@@ -54,7 +54,10 @@ def test_a_jump_is_noted_not_rejected(evaluation: Make) -> None:
     assert [f.rule for f in verdict.findings] == ["A02"] and "40.0 points" in verdict.reason
 
 
-@pytest.mark.parametrize(("field", "word"), [("route", "route"), ("type", "question type"), ("video", "video")])
+@pytest.mark.parametrize(
+    ("field", "word"),
+    [("route", "the route 'corner'"), ("type", "the question type 'corner'"), ("video", "one video")],
+)
 def test_a_gain_in_one_corner_is_noted(evaluation: Make, item: MakeItem, field: str, word: str) -> None:
     def made(corner_right: bool) -> Evaluation:
         spread = {"type": ["T1", "T2"], "video": ["v1", "v2"]}
@@ -67,7 +70,7 @@ def test_a_gain_in_one_corner_is_noted(evaluation: Make, item: MakeItem, field: 
 
     verdict = check(made(True), made(False))
     assert verdict.decision is Decision.APPROVE
-    assert [f.rule for f in verdict.findings] == ["A03"] and f"{word} 'corner' (20 questions)" in verdict.reason
+    assert [f.rule for f in verdict.findings] == ["A03"] and f"lie in {word} (20 questions)" in verdict.reason
 
 
 def test_the_main_route_may_hold_the_gain(evaluation: Make, item: MakeItem) -> None:
