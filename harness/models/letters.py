@@ -24,7 +24,7 @@ _GROUP = (
 )
 _DECLARED = re.compile(
     r"(?:\b(?:answer|(?:correct|best|right|final)\s+(?:option|choice))"
-    r"(?:\s+(?:is|was|would\s+be|should\s+be|must\s+be)\b)?\s?[:=-]?|\bboxed|\b(?:choose|select|pick|go\s+with))"
+    r"(?:\s+(?:is|was|would\s+be|should\s+be|must\s+be)\b)?\s?[:=-]?|\b(?:letter|choice|option)\s?[:=]|\bboxed|\b(?:choose|select|pick|go\s+with))"
     rf"(?=\W){_GROUP}",
     re.IGNORECASE,
 )

@@ -46,6 +46,11 @@ LETTERS = ("A", "B", "C", "D")
         ("It was a long day in a kitchen. The answer is D.", "D"),
         ("The correct option is B", "B"),
         ("A", "A"),
+        ('{"answer": "B"}', "B"),
+        ('{"choice":"C"}', "C"),
+        ('```json\n{"letter": "D", "why": "A is wrong"}\n```', "D"),
+        ("C) Tasha\n\nThe records show her; (B) is not there.", "C"),
+        ("Let me think. A mug is there. I see Ben. Answer: C", "C"),
     ],
 )
 def test_read(text: str, letter: str) -> None:
