@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import sqrt
 from pathlib import Path
 
 from harness.data.lifelog.asking import TEMPLATES, Ask
@@ -29,6 +30,8 @@ PER_TYPE = 42
 PATIENCE = 20
 """After so many questions whose choices could not be balanced, the balance may be one worse."""
 
+MOST_MISSES = 5_000
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -52,10 +55,10 @@ class Stream:
 def make_lifelog(out: Path, seed: int, scale: float = 1.0) -> Written:
     """Write a life-log to the new folder ``out``: the same seed and scale, the same bytes.
 
-    ``scale`` (0.2 to 1) shortens the sessions and the list of questions alike.
+    ``scale`` (0.1 to 1) is the share of questions; sessions shrink with its square root, for habits need time to show.
     """
-    if not 0.2 <= scale <= 1:
-        raise DataError(f"scale {scale:g}: a life-log is made at a scale from 0.2 to 1; choose one in between")
+    if not 0.1 <= scale <= 1:
+        raise DataError(f"scale {scale:g}: a life-log is made at a scale from 0.1 to 1; choose one in between")
     streams = {split: make_split(split, seed, scale) for split in SPLITS}
     parts = DatasetParts(
         name=f"lifelog-{seed}",
@@ -80,7 +83,7 @@ def make_split(split: str, seed: int, scale: float = 1.0) -> list[Stream]:
 
 def make_stream(name: str, words: Vocabulary, cast: Sequence[str], seed: int, scale: float) -> Stream:
     """One stream; the first of the cast wears the camera."""
-    world = simulate(words, cast[0], cast[1:], Draw(seed, name, "world"), DAYS, round(SESSION * scale))
+    world = simulate(words, cast[0], cast[1:], Draw(seed, name, "world"), DAYS, round(SESSION * sqrt(scale)))
     windows = tell(world, Draw(seed, name, "telling"))
     asked = ask_all(name, world, windows, Draw(seed, name, "asking"), round(PER_TYPE * scale))
     return Stream(Video(name, windows[-1].end + WINDOW, windows), world, asked)
@@ -101,6 +104,8 @@ def ask_all(name: str, world: World, windows: Sequence[Window], draw: Draw, per_
             slot = draw.pick(moments)
             ask = template(View(world, slot, world.events[: bisect_right(starts, slot)]), draw)
             misses += 1
+            if misses > MOST_MISSES:
+                raise DataError(f"scale: too little happens to ask {per_type} {kind} questions; choose a larger scale")
             if ask is None or len(ask.wrong) < 3 or times_asked.get(ask.question, 0) > 1:
                 continue
             slack = 1 + misses // PATIENCE

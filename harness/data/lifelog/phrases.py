@@ -190,7 +190,7 @@ DECOYS: dict[str, tuple[str, ...]] = {
         "{X}: {A}, come over to the {p}.",
     ),
     "ask": (
-        "{A}: {B}, nobody has to {t}.",
+        "{A}: {B}, it once took me a day to {t}.",
         "{X}: {A}, don't ask me to {o}.",
         "{X}: Did {A_} ask somebody to {t}?",
         "{X}: I'm busy on {w}, {B}.",
