@@ -9,9 +9,11 @@ import contextlib
 import json
 import queue
 import re
+import secrets
 import threading
 
 import docker.errors
+from docker import DockerClient
 
 from sandbox.docker_container import DockerChannel, Engine, EngineFailure, attach, create, memory_file
 from sandbox.engine.daemon import connect
@@ -29,6 +31,7 @@ BRISK_SECONDS = 2
 """For each call that ends a container."""
 REMOVE_ATTEMPTS = 3
 RUN_LABEL = "lvmh.run"
+POOL_LABEL = "lvmh.pool"
 OWNER_LABEL = "lvmh.owner"
 _FIXED_RUNC = {2: 8, 3: 3}
 """First patch release of runc 1.MINOR in which CVE-2025-31133, -52565 and -52881 are fixed; 1.4 and later are free."""
@@ -51,7 +54,7 @@ class DockerSandbox:
             self._version = describe_engine(self._engine)
             self._prelude = prelude()
             self.runtime_digest = digest_of(with_code(record_of(image), self._prelude.digest))
-            reap(self._engine)
+            reap(self._engine.brisk)
         except EngineFailure as error:
             self._engine.close()
             raise SandboxError(f"the Docker engine failed: {error}") from None
@@ -59,7 +62,8 @@ class DockerSandbox:
             self._engine.close()
             raise
         self._profile = json.dumps(docker_profile())
-        self._labels = {RUN_LABEL: run_id} | current_owner().labels(OWNER_LABEL)
+        self._token = secrets.token_hex(8)
+        self._labels = {RUN_LABEL: run_id, POOL_LABEL: self._token} | current_owner().labels(OWNER_LABEL)
         self._probes: tuple[Probe, ...] | None = None
         self._ended: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._remover = threading.Thread(target=self._remove_ended, name="sandbox-remover", daemon=True)
@@ -82,14 +86,17 @@ class DockerSandbox:
         return label_of(self._version[0], self._probes, self._version[1])
 
     def close(self) -> None:
-        """End every container of the pool, and wait until all that were ended are removed. Idempotent."""
+        """Remove every container that was ever made here, and wait for it. Idempotent."""
         if not self._remover.is_alive():
             return
         self._pool.close()
         self._ended.put(None)
         self._remover.join()
         with contextlib.suppress(*EngineFailure):
-            reap(self._engine)
+            left = self._engine.brisk.api.containers(all=True, filters={"label": f"{POOL_LABEL}={self._token}"})
+            for entry in left:
+                remove(self._engine.brisk, entry["Id"])
+            reap(self._engine.brisk)
         self._engine.close()
 
     def _start(self) -> Channel:
@@ -111,7 +118,7 @@ class DockerSandbox:
     def _remove_ended(self) -> None:
         """Removal takes as long as the rest of an ending: nobody waits for it."""
         while (container := self._ended.get()) is not None:
-            remove(self._engine, container)
+            remove(self._engine.brisk, container)
 
 
 def open_docker(limits: Limits, pool_size: int, run_id: str) -> DockerSandbox:
@@ -127,18 +134,18 @@ def open_engine() -> Engine:
         raise SandboxError("no Docker engine answers; to mend: python -m sandbox.engine up") from None
 
 
-def reap(engine: Engine) -> int:
+def reap(client: DockerClient) -> int:
     """Remove the containers whose owner has certainly ended; returns how many. Raises EngineFailure."""
-    found = engine.patient.api.containers(all=True, filters={"label": f"{OWNER_LABEL}.pid"})
+    found = client.api.containers(all=True, filters={"label": f"{OWNER_LABEL}.pid"})
     gone = [entry["Id"] for entry in found if (owner := _owner(entry["Labels"])) is not None and owner.gone()]
-    return sum(remove(engine, container) for container in gone)
+    return sum(remove(client, container) for container in gone)
 
 
-def remove(engine: Engine, container: str) -> bool:
+def remove(client: DockerClient, container: str) -> bool:
     """Kill and remove one container; whether it is gone. One that the engine fails to remove is left to ``reap``."""
     for _ in range(REMOVE_ATTEMPTS):
         try:
-            engine.brisk.api.remove_container(container, force=True, v=True)
+            client.api.remove_container(container, force=True, v=True)
             return True
         except docker.errors.NotFound:
             return True

@@ -24,11 +24,11 @@ _WOULD_BLOCK = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 class Attached:
     """Deadlined, bounded reading and writing. Prints are taken in whenever the host waits, so nothing can block."""
 
-    def __init__(self, connection: socket.socket, log_bytes: int, output_bytes: int) -> None:
-        """Keep ``log_bytes`` of what is printed; ``output_bytes`` bound prints and protocol together."""
+    def __init__(self, connection: socket.socket, log_bytes: int, print_bytes: int) -> None:
+        """Keep ``log_bytes`` of what is printed; printing more than ``print_bytes`` ends the channel."""
         self._socket = connection
         self._log_bytes = log_bytes
-        self._output_left = output_bytes
+        self._print_left = print_bytes
         self._log = bytearray()
         self._lines = bytearray()
         self._header = bytearray()
@@ -115,10 +115,7 @@ class Attached:
         if not data:
             self.ended = self.gone = True
             return True
-        self._output_left -= len(data)
-        self._over = self._output_left < 0
-        if not self._over:
-            self._split(memoryview(data))
+        self._split(memoryview(data))
         return True
 
     def _split(self, data: memoryview) -> None:
@@ -139,3 +136,5 @@ class Attached:
                 self._lines += part
             else:
                 self._log += part[: max(self._log_bytes - len(self._log), 0)]
+                self._print_left -= len(part)
+                self._over = self._print_left < 0

@@ -32,6 +32,8 @@ class Places:
     log: Path = Path("/var/log/lvmh-dockerd.log")
     record: Path = Path("/var/run/lvmh-dockerd.json")
     """Says which daemon was started here. Under /var/run: it must not outlive a reboot."""
+    arguments: tuple[str, ...] = ()
+    """More arguments for dockerd."""
 
 
 def search_path() -> str:
@@ -122,7 +124,7 @@ def start(places: Places, timeout: float = 60.0) -> None:
     arguments += ["--exec-root", str(places.exec_root), "--data-root", str(places.data_root)]
     with places.log.open("wb") as log:
         process = subprocess.Popen(
-            ["dockerd", *arguments],
+            ["dockerd", *arguments, *places.arguments],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -131,18 +133,6 @@ def start(places: Places, timeout: float = 60.0) -> None:
         )
     places.record.write_text(json.dumps({"pid": process.pid, "start": start_time(process.pid)}))
     _wait(places, process.pid, timeout)
-
-
-def in_use(places: Places) -> bool:
-    """Whether a container runs on the daemon."""
-    url = f"unix://{places.socket}"
-    if not answers(url):
-        return False
-    client = connect(url)
-    try:
-        return bool(client.api.containers())
-    finally:
-        client.close()
 
 
 def stop(places: Places, timeout: float = 30.0) -> bool:

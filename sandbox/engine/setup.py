@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from sandbox.docker import reap
 from sandbox.engine import EngineError, daemon
 from sandbox.engine.image import base_of, ensure_image, export_root, image_name, record_of
 from sandbox.runtime_build import cache_folder, find_runtime, rootfs_folder
@@ -35,10 +36,10 @@ def up() -> str:
 
 
 def down() -> str:
-    """Stop the engine if it was started here and runs no container."""
+    """Stop the engine if it was started here and no container of anybody's runs on it."""
+    places = daemon.Places()
     with _alone():
-        places = daemon.Places()
-        if daemon.in_use(places):
+        if _in_use(f"unix://{places.socket}"):
             return "Docker is left running: containers are in use"
         return "Docker stopped" if daemon.stop(places) else "Docker was not started here: left as it is"
 
@@ -64,6 +65,17 @@ def _start_daemon() -> None:
         daemon.apt_install(missing)
     log.info("starting the Docker daemon")
     daemon.start(daemon.Places())
+
+
+def _in_use(url: str) -> bool:
+    if not daemon.answers(url):
+        return False
+    client = daemon.connect(url)
+    try:
+        reap(client)
+        return bool(client.api.containers())
+    finally:
+        client.close()
 
 
 def _ensure_bubblewrap() -> None:
