@@ -72,15 +72,20 @@ class ThreadExecutor:
         self._offline = OfflineAnswers()
 
     def map(self, tasks: Sequence[ShardTask], settled: Callable[[int], None]) -> Iterator[ShardResult]:
-        """Results as they come. When the caller stops taking them, no further task is started."""
-        with ThreadPoolExecutor(max_workers=max(1, min(self.workers, len(tasks)))) as pool:
-            waiting = [pool.submit(self.run, task, settled) for task in tasks]
-            try:
-                for done in as_completed(waiting):
-                    yield done.result()
-            finally:
-                for future in waiting:
-                    future.cancel()
+        """Results as they come. When the caller stops taking them, no further task is started.
+
+        An interrupt does not wait for running containers: closing the sandbox ends them.
+        """
+        pool = ThreadPoolExecutor(max_workers=max(1, min(self.workers, len(tasks))))
+        wait = True
+        try:
+            for done in as_completed([pool.submit(self.run, task, settled) for task in tasks]):
+                yield done.result()
+        except KeyboardInterrupt:
+            wait = False
+            raise
+        finally:
+            pool.shutdown(wait=wait, cancel_futures=True)
 
     def run(self, task: ShardTask, settled: Callable[[int], None]) -> ShardResult:
         """Run one task; where the sandbox failed, once more in a fresh container."""

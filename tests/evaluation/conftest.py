@@ -186,7 +186,7 @@ def models(server: ModelServer, tmp_path: Path) -> Iterator[ModelHub]:
 @pytest.fixture(scope="session")
 def sandbox() -> Iterator[Sandbox]:
     """A real back end with short limits: bubblewrap, which starts faster, else Docker."""
-    limits, missing = Limits(answer_seconds=1.0, observe_seconds=5.0), []
+    limits, missing = Limits(answer_seconds=3.0, observe_seconds=30.0), []
     for kind in KINDS:
         try:
             opened = open_sandbox(kind, limits, pool_size=2)
