@@ -24,13 +24,14 @@ FREE_BYTES = 16_000_000
 def lock(folder: Path) -> Iterator[None]:
     """Hold the folder for one writer; the kernel releases it when the process dies, however it dies.
 
+    (Not a lock of ``fcntl``'s record kind: those are lost as soon as anything in the process closes the same file.)
     Raises UserError where another process holds it.
     """
     file = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
     try:
         try:
-            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except (BlockingIOError, PermissionError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
             raise UserError(f"{folder}: another process is running this run; wait for it, or stop it") from None
         yield
     finally:

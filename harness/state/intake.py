@@ -7,8 +7,6 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from harness.display import visible
-
 NAME = re.compile(r"[a-z][a-z0-9_]*\.(py|json)")
 REGULAR = "100644"
 KINDS = {"120000": "a symbolic link", "160000": "a submodule", "040000": "a folder", "100755": "an executable"}
@@ -65,7 +63,7 @@ def check_entries(entries: Iterable[Entry], limits: IntakeLimits) -> list[str]:
 
 
 def _entry_reasons(entry: Entry, seen: set[str], limits: IntakeLimits) -> Iterable[str]:
-    shown = visible(entry.path, 80)
+    shown = f"{entry.path[:80]!a}"
     if entry.mode != REGULAR:
         yield f"I01: {shown} has mode {entry.mode} ({KINDS.get(entry.mode, 'not a regular file')})"
     if any(_is_git(part) for part in re.split(r"[/\\]", entry.path)):
@@ -89,7 +87,7 @@ def check_texts(files: Mapping[str, bytes]) -> list[str]:
     """Reasons of I03: every file is plain UTF-8 without byte order mark or NUL; offsets are in bytes."""
     reasons: list[str] = []
     for path, content in sorted(files.items()):
-        shown = visible(path, 80)
+        shown = f"{path[:80]!a}"
         if content.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
             reasons.append(f"I03: {shown} begins with a byte order mark")
         elif (nul := content.find(b"\0")) >= 0:

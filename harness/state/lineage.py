@@ -166,7 +166,7 @@ class Lineage:
         for mode, path, oid in listing:
             found = self._git.info(oid) if mode == "100644" else None
             if mode == "100644" and (found is None or found[0] != "blob"):
-                raise IntakeRejected([f"I01: {visible(path, 80)} names an object that is no stored blob"])
+                raise IntakeRejected([f"I01: {path[:80]!a} names an object that is no stored blob"])
             yield Entry(mode, path, oid, found[1] if found else 0)
 
 

@@ -26,7 +26,7 @@ def compose(message: str, trailers: Mapping[str, str]) -> bytes:
     if not trailers or any(KEY.fullmatch(key) is None for key in trailers):
         raise ValueError("a commit needs trailers with keys like Audit-Head")
     subject, _, body = message.replace("\r\n", "\n").strip().partition("\n")
-    parts = [visible(subject.strip(), SUBJECT_CHARS) or "(no title)"]
+    parts = [visible(subject, SUBJECT_CHARS).strip("-# ") or "(no title)"]
     parts += _paragraphs(body[:BODY_CHARS])
     parts.append("\n".join(f"{key}: {_one_line(value)}" for key, value in trailers.items()))
     return ("\n\n".join(parts) + "\n").encode("utf-8")
