@@ -15,14 +15,15 @@ import threading
 import docker.errors
 from docker import DockerClient
 
-from sandbox.docker_container import DockerChannel, Engine, EngineFailure, attach, create, memory_file
-from sandbox.engine.daemon import connect
+from sandbox.docker_container import DockerChannel, Engine, attach, create, memory_file
+from sandbox.engine import command_line
+from sandbox.engine.daemon import EngineFailure, connect
 from sandbox.engine.image import find_image, record_of
 from sandbox.interface import Channel, Limits, Probe, SandboxError
 from sandbox.owner import Owner, current_owner
 from sandbox.pool import Pool, prepare
 from sandbox.prelude import prelude
-from sandbox.probes import label_of, run_probes
+from sandbox.probes import label_of, run_probes, small
 from sandbox.runtime import digest_of, with_code
 from sandbox.seccomp import docker_profile
 
@@ -45,11 +46,12 @@ class DockerSandbox:
     def __init__(self, limits: Limits, pool_size: int, run_id: str) -> None:
         """Reaps what dead runs left, then starts filling the pool. Raises SandboxError."""
         self.limits = limits
+        self._run_id = run_id
         self._engine = open_engine()
         try:
             image = find_image(self._engine.patient)
             if image is None:
-                raise SandboxError("the sandbox image is not there; to mend: python -m sandbox.engine up")
+                raise SandboxError(f"the sandbox image is not there; to mend: {command_line('up')}")
             self._image = str(image.id)
             self._version = describe_engine(self._engine)
             self._prelude = prelude()
@@ -75,9 +77,13 @@ class DockerSandbox:
         return self._pool.take()
 
     def probe(self) -> tuple[Probe, ...]:
-        """Run the start-up probes once. Raises SandboxError."""
+        """Run the start-up probes once, in a sandbox like this one. Raises SandboxError."""
         if self._probes is None:
-            self._probes = run_probes(self)
+            trial = DockerSandbox(small(self.limits), 1, self._run_id)
+            try:
+                self._probes = run_probes(trial)
+            finally:
+                trial.close()
         return self._probes
 
     @property
@@ -122,8 +128,14 @@ class DockerSandbox:
 
 
 def open_docker(limits: Limits, pool_size: int, run_id: str) -> DockerSandbox:
-    """The Docker back end. Raises SandboxError: no engine answers, or the image is not there."""
-    return DockerSandbox(limits, pool_size, run_id)
+    """A sandbox whose first container has started. Raises SandboxError, with how to mend it."""
+    sandbox = DockerSandbox(limits, pool_size, run_id)
+    try:
+        sandbox.open().close()
+    except SandboxError:
+        sandbox.close()
+        raise
+    return sandbox
 
 
 def open_engine() -> Engine:
@@ -131,7 +143,7 @@ def open_engine() -> Engine:
     try:
         return Engine(connect(timeout=START_SECONDS), connect(timeout=BRISK_SECONDS))
     except EngineFailure:
-        raise SandboxError("no Docker engine answers; to mend: python -m sandbox.engine up") from None
+        raise SandboxError(f"no Docker engine answers; to mend: {command_line('up')}") from None
 
 
 def reap(client: DockerClient) -> int:

@@ -18,6 +18,7 @@ import requests
 from docker.types import LogConfig, Ulimit
 
 from sandbox.docker_stream import Attached
+from sandbox.engine.daemon import EngineFailure
 from sandbox.engine.image import PYTHON, WHEELS
 from sandbox.interface import Ending, Limits, SandboxError
 from sandbox.prelude import ENVIRONMENT, command
@@ -32,8 +33,6 @@ EXIT_SECONDS = 0.5
 OOM_EVENT_SECONDS = 0.1
 _KILLED = 137
 _MEGABYTE = 1_048_576
-
-EngineFailure = (docker.errors.DockerException, requests.RequestException, OSError)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from pathlib import Path
 
 from sandbox.interface import SandboxError
@@ -24,3 +25,10 @@ def recipe() -> str:
     So an unchanged image is found without building, and checkouts with different locks keep theirs apart.
     """
     return hashlib.sha256(DOCKERFILE.read_bytes() + b"\0" + LOCK.read_bytes()).hexdigest()[:16]
+
+
+def command_line(name: str) -> str:
+    """The command that a user types for ``name``: up, down or ensure."""
+    python = Path(sys.executable)
+    shown = python.relative_to(Path.cwd()) if python.is_relative_to(Path.cwd()) else python
+    return f"{shown} -m sandbox.engine {name}"

@@ -13,10 +13,13 @@ from pathlib import Path
 
 import docker
 import docker.errors
+import requests
 
-from sandbox.engine import EngineError
+from sandbox.engine import EngineError, command_line
 from sandbox.owner import start_time
 
+EngineFailure = (docker.errors.DockerException, requests.RequestException, OSError)
+"""What any call of an engine may raise: refused, gone, or too slow."""
 _PROGRAMS = {"dockerd": "docker.io", "iptables": "iptables", "debootstrap": "debootstrap"}
 _SYSTEMD = Path("/run/systemd/system")
 
@@ -49,7 +52,7 @@ def answers(base_url: str | None = None, timeout: int = 3) -> bool:
             return bool(client.ping())
         finally:
             client.close()
-    except (docker.errors.DockerException, OSError):
+    except EngineFailure:
         return False
 
 
@@ -73,7 +76,7 @@ def obstacle() -> str | None:
     if os.geteuid() != 0:
         missing = missing_packages()
         install = f"apt-get install {' '.join(missing)} && " if missing else ""
-        return f"no Docker engine answers; as root: {install}python -m sandbox.engine up"
+        return f"no Docker engine answers; as root: {install}{command_line('up')}"
     return None
 
 

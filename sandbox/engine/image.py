@@ -13,7 +13,7 @@ import docker
 import docker.errors
 from docker.models.images import Image
 
-from sandbox.engine import DOCKERFILE, EngineError, recipe
+from sandbox.engine import DOCKERFILE, EngineError, command_line, recipe
 from sandbox.engine.base import Base, find_base
 from sandbox.interface import Runtime
 from sandbox.runtime import RECORD, RuntimeFolder, write_record
@@ -55,7 +55,7 @@ def record_of(image: Image) -> Runtime:
         return Runtime(value["python"], value["libc"], value["wheels"])
     except (KeyError, TypeError, ValueError) as error:
         what = f"image {image.short_id} says nothing of its runtime"
-        raise EngineError(f"{what}: docker rmi {image.short_id} && python -m sandbox.engine up") from error
+        raise EngineError(f"{what}: docker rmi {image.short_id} && {command_line('up')}") from error
 
 
 def base_of(image: Image) -> str:

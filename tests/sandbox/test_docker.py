@@ -304,7 +304,7 @@ def test_any_docker_socket_serves(tmp_path: Path, client: docker.DockerClient, m
 
 def test_no_engine_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DOCKER_HOST", "unix:///nonexistent/docker.sock")
-    with pytest.raises(SandboxError, match=r"^no Docker engine answers; to mend: python -m sandbox\.engine up$"):
+    with pytest.raises(SandboxError, match=r"^no Docker engine answers; to mend: \S*python\S* -m sandbox\.engine up$"):
         open_docker(Limits(), 1, "test")
 
 
