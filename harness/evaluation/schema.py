@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-MAX_CHARS = 8_000
+MAX_BYTES = 8_000
 MAX_DEPTH = 8
 
 _TYPES: Mapping[str, Callable[[Any], bool]] = {
@@ -34,11 +34,11 @@ class SchemaError(ValueError):
 def check_schema(schema: Mapping[str, Any]) -> None:
     """Raises SchemaError for a schema outside the subset."""
     try:
-        size = len(json.dumps(schema, allow_nan=False))
+        size = len(json.dumps(schema, allow_nan=False, ensure_ascii=False).encode("utf-8"))
     except (TypeError, ValueError, RecursionError) as error:
         raise SchemaError(f"schema is no JSON ({type(error).__name__})") from None
-    if size > MAX_CHARS:
-        raise SchemaError(f"schema of {size} characters, at most {MAX_CHARS} are taken")
+    if size > MAX_BYTES:
+        raise SchemaError(f"schema of {size} bytes, at most {MAX_BYTES} are taken")
     _check(schema, 0)
 
 

@@ -49,6 +49,7 @@ from policies.contract import (
     Reply,
     Request,
 )
+from sandbox import wire
 
 INSTRUCTION_CHARS = 2_000
 """Cap of ``Read.instructions``: room for the source's five obligations, too little for a second context. Not given."""
@@ -343,12 +344,21 @@ def _value(reply: ChatReply, schema: Mapping[str, Any]) -> Any:
     try:
         value = json.loads(reply.text)
     except (ValueError, RecursionError):
-        value = json_repair.loads(reply.text)
+        value = _repaired(reply.text)
     try:
         check_value(value, schema)
-    except (SchemaError, RecursionError) as error:
+        wire.check_json(value, "value")
+        wire.encode({"value": value})
+    except (SchemaError, wire.WireError, RecursionError) as error:
         raise ModelFailed(f"the model's reply does not fit the schema: {error}") from None
     return value
+
+
+def _repaired(text: str) -> Any:
+    try:
+        return json_repair.loads(text)
+    except (ValueError, RecursionError):
+        raise ModelFailed("the model's reply is no JSON") from None
 
 
 def _letter(text: str, choices: Mapping[str, str]) -> str | None:

@@ -75,6 +75,8 @@ def test_true_is_not_one_and_nan_is_no_number() -> None:
         {"enum": []},
         {"type": "string", "description": "x" * 9_000},
         {"type": "number", "enum": [float("inf")]},
+        {"type": "string", "description": "\ud800"},
+        {"type": "array", "maxItems": 10**5_000},
     ],
 )
 def test_schemas_that_are_not_taken(schema: Any) -> None:

@@ -43,6 +43,7 @@ from policies.contract import (
     Refused,
     Reply,
 )
+from sandbox import wire
 
 CHOICES = {"A": "a red cup", "B": "a blue plate", "C": "a green bowl", "D": "a fork"}
 QUERY = Query("q1", "EventRecall", "What did Ann take?", CHOICES, 100.0)
@@ -263,6 +264,27 @@ def test_generate_json(models: ModelHub, server: Any) -> None:
     server.behave = lambda body: (200, '{"event": 3}')
     refused(host.serve(request, QUERY), contract.ModelFailed, "does not fit")
     refused(host.serve(replace(request, schema={"$ref": "#"}), QUERY), contract.BadRequest, "$ref")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        '{"event": "x", "more": NaN}',
+        '{"event": "x", "more": 1e999}',
+        '{"event": "\\ud800"}',
+        '{"event": "x", "more": ' + "9" * 5_000 + "}",
+        '{"event": "x", "more": ' + "[" * 3_000,
+        '{"event": "x", "more": ' + "[" * 200 + "]" * 200 + "}",
+        "no JSON at all",
+    ],
+)
+def test_no_reply_of_a_model_breaks_the_host(models: ModelHub, server: Any, said: str) -> None:
+    """What JSON cannot carry into the sandbox is the model's failure, not a crash of the run."""
+    server.behave = lambda body: (200, said)
+    host = services(models)
+    for reply in (host.serve(replace(GENERATE, schema=SCHEMA), QUERY), host.serve(BUILD, None)):
+        assert isinstance(reply, contract.ModelFailed) or wire.encode({"reply": wire.reply_to_json(reply)})
+    assert host.failure is None
 
 
 def test_the_scope_does_not_depend_on_other_questions(models: ModelHub, server: Any) -> None:
