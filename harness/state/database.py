@@ -33,6 +33,8 @@ def naming(path: Path) -> Iterator[None]:
     """Turn errors of SQLite and the operating system into one line about ``path``."""
     try:
         yield
+    except sqlite3.ProgrammingError:
+        raise
     except sqlite3.Error as error:
         raise UserError(f"{path}: {_remedy(error)}") from None
     except OSError as error:

@@ -16,6 +16,11 @@ LOCK = "run.lock"
 LINEAGE = "lineage.git"
 AUDIT = "audit.jsonl"
 MEMORY = "memory.jsonl"
+UNFINISHED = frozenset(
+    {AUDIT, MEMORY, LINEAGE, f"{manifest.NAME}.new", database.NAME}
+    | {f"{database.NAME}-{kind}" for kind in ("wal", "shm", "journal")}
+)
+"""What a killed creation can leave: begun again, it starts from nothing."""
 FREE_BYTES = 16_000_000
 """A run is not opened for writing with less free space than this."""
 
@@ -46,14 +51,18 @@ def check_space(folder: Path) -> None:
         raise UserError(f"{folder}: the disk is full ({free // 1_000_000} MB free, {needed}); free some space")
 
 
-def clear_unfinished(folder: Path) -> None:
-    """Remove what a killed creation left. Raises UserError for anything that is none of a run's."""
-    log = {f"{database.NAME}-{kind}" for kind in ("wal", "shm", "journal")}
-    own = {database.NAME, *log, AUDIT, MEMORY, LINEAGE, f"{manifest.NAME}.new"}
-    strangers = sorted(path.name for path in folder.iterdir() if path.name not in own | {"h0", LOCK})
+def check_vacant(folder: Path) -> None:
+    """Raises UserError where the folder holds a run already, or anything that is none of a run's."""
+    if (folder / manifest.NAME).exists():
+        raise UserError(f"{folder} already holds a run; name another one")
+    strangers = sorted(path.name for path in folder.iterdir() if path.name not in UNFINISHED | {"h0", LOCK})
     if strangers:
         raise UserError(f"{folder} is not empty and holds no run ({strangers[0]!a} is in it); name another folder")
-    for name in sorted(own):
+
+
+def clear_unfinished(folder: Path) -> None:
+    """Remove what a killed creation left."""
+    for name in sorted(UNFINISHED):
         path = folder / name
         if path.is_dir():
             shutil.rmtree(path)

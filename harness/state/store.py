@@ -71,9 +71,9 @@ class RunStore:
         """
         with ExitStack() as cleanup, database.naming(folder):
             folder.mkdir(parents=True, exist_ok=True)
+            places.check_vacant(folder)
             cleanup.enter_context(places.lock(folder))
-            if (folder / manifest.NAME).exists():
-                raise UserError(f"{folder} already holds a run; name another one")
+            places.check_vacant(folder)  # again: another process may have made one just before
             places.clear_unfinished(folder)
             places.check_space(folder)
             Lineage.init(folder / places.LINEAGE).close()
@@ -150,7 +150,7 @@ class RunStore:
         remembered = None if attempt is None else canonical(attempt.model_dump(mode="json"))
         line = AuditLine(
             number=len(self._records.lines) + 1,
-            at=self._clock(),
+            at=float(self._clock()),
             iteration=iteration,
             stage=stage,
             summary=visible(summary),

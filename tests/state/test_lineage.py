@@ -146,6 +146,14 @@ def test_limits_are_those_of_the_constitution(lineage: Lineage) -> None:
     )  # fmt: skip
 
 
+def test_without_git_it_says_so(lineage: Lineage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree = lineage.intake(FILES)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for call in (lambda: lineage.read(tree), lineage.refs, lambda: Lineage.init(tmp_path / "other.git")):
+        with pytest.raises(LineageError, match=r"git cannot be run .*install git"):
+            call()
+
+
 # ---------------------------------------------------------------- the environment has no say
 
 

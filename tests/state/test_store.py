@@ -62,6 +62,10 @@ def test_a_run_holds_what_the_map_says(run: Path, kit: Any) -> None:
 
 
 def test_a_run_is_taken_up_again(run: Path, kit: Any) -> None:
+    before = kit.content_hash(run)
+    with RunStore.open(run, write=True):
+        pass
+    assert kit.content_hash(run) == before  # opening it and doing nothing does nothing
     with RunStore.open(run, write=True, clock=kit.ticking()) as store:
         with pytest.raises(ValueError, match="committed before"):
             store.commit_stage(3, "remember", kit.Note(text="again"), summary="again")
@@ -211,9 +215,12 @@ def test_a_killed_creation_is_begun_again(tmp_path: Path, kit: Any) -> None:
 def test_a_folder_of_something_else_is_left_alone(tmp_path: Path, kit: Any) -> None:
     (tmp_path / "thesis.tex").write_text("x")
     (tmp_path / "run.db").write_text("not ours")
+    before = kit.content_hash(tmp_path)
     with pytest.raises(UserError, match=r"thesis\.tex"):
         RunStore.create(tmp_path, kit.manifest())
-    assert (tmp_path / "run.db").read_text() == "not ours"
+    assert kit.content_hash(tmp_path) == before
+    with pytest.raises(UserError, match="File exists"):
+        RunStore.create(tmp_path / "thesis.tex", kit.manifest())
 
 
 # ---------------------------------------------------------------- what was edited is refused, naming the line
@@ -354,6 +361,18 @@ report = verify_chain(folder)
 print(report.lines, report.problems)
 """
 
+
+def bubble(*own: str) -> list[str]:
+    """A bubble with the system, the interpreter and the project in it, read-only, and what ``own`` adds.
+
+    Not the whole of ``/``: containers that come and go elsewhere on the machine would get in the way.
+    """
+    system = [path for path in Path("/").iterdir() if path.name in ("usr", "bin", "lib", "lib64", "etc", "sbin")]
+    needed = [*system, Path(sys.base_prefix), Path(sys.prefix), ROOT]
+    binds = [word for path in needed for word in ("--ro-bind", str(path), str(path))]
+    return ["bwrap", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", *binds, *own]
+
+
 needs_bwrap = pytest.mark.skipif(
     shutil.which("bwrap") is None and os.environ.get("CI") != "true", reason="bubblewrap is not installed"
 )
@@ -361,7 +380,7 @@ needs_bwrap = pytest.mark.skipif(
 
 @needs_bwrap
 def test_a_read_only_folder(run: Path) -> None:
-    done = python(FILL, str(run), inside=["bwrap", "--dev-bind", "/", "/", "--ro-bind", str(run), str(run)])
+    done = python(FILL, str(run), inside=bubble("--ro-bind", str(run), str(run)))
     assert done.returncode == 0, done.stderr
     message, same, report = done.stdout.splitlines()
     assert "Read-only file system" in message
@@ -372,7 +391,7 @@ def test_a_read_only_folder(run: Path) -> None:
 @pytest.mark.parametrize(("ballast", "before_it_starts"), [(14_000_000, True), (0, False)])
 def test_a_full_disk(run: Path, ballast: int, before_it_starts: bool) -> None:
     """A disk that is full at the start, and one that fills up in the middle of a run."""
-    disk = ["bwrap", "--dev-bind", "/", "/", "--size", "24000000", "--tmpfs", "/mnt"]
+    disk = bubble("--ro-bind", str(run), str(run), "--size", "24000000", "--tmpfs", "/mnt")
     done = python(FILL, "/mnt/run", str(run), str(ballast), inside=disk)
     assert done.returncode == 0, done.stderr
     message, same, report = done.stdout.splitlines()
