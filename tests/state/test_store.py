@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from harness.errors import UserError
+from harness.state.audit import FIRST
 from harness.state.folder import runs
 from harness.state.store import RunStore
 from harness.state.verify import verify_chain
@@ -284,22 +285,24 @@ def test_an_edited_outcome_is_refused_when_read(run: Path, kit: Any) -> None:
     assert ["audit line 12" in problem for problem in verify_chain(run).problems] == [True]
 
 
-def test_a_chain_made_anew_disagrees_with_the_commits(run: Path, kit: Any) -> None:
-    """Who rewrites database and files together is found out by the heads that the commits quote."""
-    forged = run.with_name("forged")
-    with RunStore.create(forged, kit.manifest(), lambda: 5.0) as store:
-        commit = kit.seed(store)
-        for k in (1, 2, 3):
-            kit.iterate(store, k, commit)
-        refs = store.refs()
-    assert verify_chain(forged).ok
+def test_a_chain_made_anew_disagrees_with_the_commits(run: Path) -> None:
+    """Who rewrites database and files together, hashes and all, is found out by the heads that the commits quote."""
     with RunStore.open(run, write=False) as store:
-        foreign = store.refs()["refs/heads/candidate/0003-idea"]
-    shutil.rmtree(forged / "lineage.git/objects")
-    shutil.copytree(run / "lineage.git/objects", forged / "lineage.git/objects")
-    problems = " ".join(verify_chain(forged).problems)
-    assert "missing" in problems or "quotes audit head" in problems
-    assert foreign not in refs.values()
+        lines = list(store.audit())
+    previous = FIRST
+    for at, line in enumerate(lines):
+        summary = "a better figure" if line.number == 5 else line.summary
+        lines[at] = line.model_copy(update={"summary": summary, "previous": previous}).sealed()
+        previous = lines[at].hash
+    connection = sqlite3.connect(run / "run.db")
+    with connection:
+        connection.executemany("UPDATE stage SET line = ? WHERE number = ?", [(li.text(), li.number) for li in lines])
+    connection.close()
+    (run / "audit.jsonl").write_text("".join(line.text() + "\n" for line in lines))
+    with RunStore.open(run, write=True) as store:
+        assert store.audit()[4].summary == "a better figure"
+    problems = verify_chain(run).problems
+    assert problems and all("quotes audit head" in problem for problem in problems)
 
 
 # ---------------------------------------------------------------- bad input: one line, folder unchanged
