@@ -1,0 +1,172 @@
+"""The last gate stage: an independent reviewer, rules first, then one model call where a model is configured.
+
+The candidate's text reaches the model as data between fences that do not occur in it; the verdict is taken only from a
+complete JSON reply that repeats a nonce. Anything else is a rejection, and no reply can lift a rule's finding.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from harness.agents.interface import Hypothesis
+from harness.gate.interface import Decision, Finding, StageVerdict
+from harness.gate.review_rules import check_review
+from harness.gate.source import escape
+from harness.models.counting import count_tokens
+from harness.models.interface import ChatMessage, ChatRequest, Models, ReplyKind, Role
+from principles.h0 import H0, Enforcer
+
+INCOMPLETE = "R06"
+"""The rule that the reviewer's own reply is held to; the model decides on the others of its enforcer."""
+
+PROMPTS = Environment(
+    loader=FileSystemLoader(Path(__file__).parent / "prompts"),
+    undefined=StrictUndefined,
+    keep_trailing_newline=True,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What is reviewed. ``findings`` are what earlier stages noted."""
+
+    hypothesis: Hypothesis
+    files: Mapping[str, str]
+    parent_files: Mapping[str, str]
+    h0: H0
+    findings: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewLimits:
+    """The reviewer's window; not given by the source."""
+
+    window_tokens: int = 32_000
+    """Prompt and reply together."""
+    reply_tokens: int = 400
+
+
+class Reply(BaseModel):
+    """The structured verdict, exactly these keys."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    nonce: str
+    verdict: Literal["approve", "reject"]
+    rules: list[str]
+    reason: str
+
+
+SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "nonce": {"type": "string"},
+        "verdict": {"type": "string", "enum": ["approve", "reject"]},
+        "rules": {"type": "array", "items": {"type": "string"}},
+        "reason": {"type": "string"},
+    },
+    "required": ["nonce", "verdict", "rules", "reason"],
+    "additionalProperties": False,
+}
+
+
+def check(case: Case, models: Models, seed: int, scope: str, limits: ReviewLimits | None = None) -> StageVerdict:
+    """The reviewer's verdict.
+
+    ``seed`` draws fence and nonce; ``scope`` names the call in the reply store. Raises ModelError and CapReached, which
+    say nothing about the candidate; every reply that came is a verdict.
+    """
+    started = time.perf_counter()
+    findings = tuple(check_review(case.hypothesis, case.files, case.parent_files))
+    if findings or not models.has(Role.REVIEWER):
+        return _verdict(findings, "rules", started)
+    prompt, nonce = render(case, seed)
+    window = limits or ReviewLimits()
+    size = count_tokens(prompt) + window.reply_tokens
+    name = models.describe(Role.REVIEWER)
+    if size > window.window_tokens:
+        message = f"{size} tokens to review; the reviewer's window holds {window.window_tokens}"
+        return _verdict((Finding(rule=INCOMPLETE, message=message),), "rules", started)
+    request = ChatRequest((ChatMessage("user", prompt),), window.reply_tokens, 0.0, schema=SCHEMA)
+    reply = models.chat(Role.REVIEWER, request, scope)
+    if reply.kind is not ReplyKind.OK:
+        return _verdict(
+            (Finding(rule=INCOMPLETE, message=f"the reviewer's reply is {reply.kind.value}"),), name, started
+        )
+    return _verdict(judge(reply.text, nonce, decided(case.h0)), name, started)
+
+
+def _verdict(findings: tuple[Finding, ...], decided_by: str, started: float) -> StageVerdict:
+    return StageVerdict(
+        stage="reviewer",
+        decision=Decision.REJECT if findings else Decision.APPROVE,
+        findings=findings,
+        reason=f"{findings[0].rule} {findings[0].message}" if findings else "",
+        decided_by=decided_by,
+        seconds=time.perf_counter() - started,
+    )
+
+
+def render(case: Case, seed: int) -> tuple[str, str]:
+    """The prompt and the nonce that the reply must repeat."""
+    material = "\n".join([case.hypothesis.model_dump_json(), *case.files.values(), *(f.message for f in case.findings)])
+    fence = "=====" + absent_token(material, seed, "fence") + "====="
+    nonce = absent_token(material, seed, "nonce")
+    changed = {path for path, text in case.files.items() if case.parent_files.get(path) != text}
+    prompt = PROMPTS.get_template("reviewer_v1.jinja").render(
+        rules=decided(case.h0),
+        constitution=case.h0.constitution_text,
+        hypothesis=case.hypothesis,
+        findings=case.findings,
+        files=sorted(case.files.items()),
+        changed=changed,
+        fence=fence,
+        nonce=nonce,
+    )
+    return prompt, nonce
+
+
+def decided(h0: H0) -> dict[str, str]:
+    """Id and text of the rules that the model decides on."""
+    return {rule.id: rule.text for rule in h0.constitution.of(Enforcer.REVIEWER) if rule.id != INCOMPLETE}
+
+
+def absent_token(material: str, seed: int, purpose: str) -> str:
+    """24 characters that look random, are a function of the seed, and do not occur in ``material``."""
+    attempt = 0
+    while True:
+        token = hashlib.sha256(f"{seed}/{purpose}/{attempt}".encode()).hexdigest()[:24]
+        if token not in material:
+            return token
+        attempt += 1
+
+
+def judge(text: str, nonce: str, rules: Mapping[str, str]) -> tuple[Finding, ...]:
+    """Findings of a reply; empty only for a complete, consistent approval with the right nonce."""
+    stripped = text.strip()
+    fenced = re.fullmatch(r"```(?:json)?\s*\n(.*?)\n?```", stripped, re.DOTALL)
+    try:
+        reply = Reply.model_validate(json.loads(fenced[1] if fenced else stripped))
+    except (ValueError, ValidationError, RecursionError):
+        return (Finding(rule=INCOMPLETE, message=f"no complete verdict: {escape(stripped, 120)}"),)
+    if reply.nonce != nonce:
+        return (Finding(rule=INCOMPLETE, message="the verdict does not repeat the nonce"),)
+    known = [rule for rule in dict.fromkeys(reply.rules) if rule in rules]
+    reason = escape(" ".join(reply.reason.split()), 300)
+    if len(known) != len(set(reply.rules)):
+        return (Finding(rule=INCOMPLETE, message=f"the verdict names an unknown rule: {reason}"),)
+    if reply.verdict == "approve" and not known:
+        return ()
+    if reply.verdict == "approve":
+        return (Finding(rule=INCOMPLETE, message=f"approves while naming broken rules: {reason}"),)
+    return tuple(Finding(rule=rule, message=reason) for rule in known or [INCOMPLETE])

@@ -1,0 +1,95 @@
+"""The third gate stage: a few development questions in the sandbox. Does it run, and has it been seen before?
+
+Whether its answers are right is not looked at.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+
+from harness.data.native import Dataset
+from harness.evaluation.executor import Evaluator
+from harness.evaluation.outcomes import Evaluation, Item
+from harness.gate.interface import Decision, Finding, StageVerdict
+from harness.gate.source import escape
+from policies.contract import REFUSALS
+from sandbox.interface import Bundle, Verdict
+
+RULE_OF: dict[Verdict, str] = {
+    Verdict.CRASH: "K01",
+    Verdict.TIMEOUT: "K02",
+    Verdict.OOM: "K03",
+    Verdict.PROTOCOL: "K04",
+    Verdict.OUTPUT_LIMIT: "K04",
+}
+EARLY = 3
+"""The sample is drawn from the first ``EARLY`` times as many questions of a video: their prefix is short."""
+
+
+def sample(data: Dataset, split: str, count: int, seed: int) -> tuple[str, ...]:
+    """Ids of ``count`` early questions of one video of the split; the same for every candidate of a run."""
+    draw = random.Random(seed)
+    by_video: dict[str, list[tuple[float, str]]] = defaultdict(list)
+    for question in data.questions(split):
+        by_video[question.video].append((question.time, question.id))
+    enough = sorted(video for video, found in by_video.items() if len(found) >= count)
+    video = draw.choice(enough) if enough else max(sorted(by_video), key=lambda v: len(by_video[v]))
+    early = [question for _, question in sorted(by_video[video])[: EARLY * count]]
+    return tuple(sorted(draw.sample(early, min(count, len(early)))))
+
+
+def check(
+    evaluator: Evaluator, bundle: Bundle, split: str, questions: Sequence[str], scope: str
+) -> tuple[StageVerdict, str]:
+    """The verdict of the smoke run, and a digest of what the candidate did.
+
+    The digest goes to ``duplicates.check``. Raises what ``Evaluator.evaluate`` raises: that says nothing about the
+    candidate.
+    """
+    started = time.perf_counter()
+    evaluation = evaluator.evaluate(bundle, split, scope, questions)
+    findings = tuple(judge(evaluation.items))
+    verdict = StageVerdict(
+        stage="smoke",
+        decision=Decision.REJECT if findings else Decision.APPROVE,
+        findings=findings,
+        reason=f"{findings[0].rule} {findings[0].message}" if findings else f"{len(evaluation.items)} questions ran",
+        seconds=time.perf_counter() - started,
+    )
+    return verdict, behaviour(evaluation)
+
+
+def judge(items: Sequence[Item]) -> list[Finding]:
+    """One finding for each rule that a question broke."""
+    broken: dict[str, list[Item]] = defaultdict(list)
+    for item in items:
+        if item.verdict is not Verdict.OK:
+            broken[_rule(item)].append(item)
+    findings = [
+        Finding(
+            rule=rule,
+            path="policy.py",
+            message=f"{found[0].verdict.value} on {len(found)} of {len(items)}: {escape(found[0].detail, 240)}",
+        )
+        for rule, found in sorted(broken.items())
+    ]
+    if not findings and all(item.choice is None for item in items):
+        findings.append(Finding(rule="K05", path="policy.py", message=f"abstains on all {len(items)} questions"))
+    return findings
+
+
+def _rule(item: Item) -> str:
+    if item.verdict is Verdict.CRASH and any(name in item.detail for name in REFUSALS):
+        return "K06"  # a refused request ended the question: the policy does not take no for an answer
+    return RULE_OF.get(item.verdict, "K01")
+
+
+def behaviour(evaluation: Evaluation) -> str:
+    """sha256 of verdicts, answers, routes, evidence and contexts in the order of the questions."""
+    done = [[i.verdict.value, i.choice, i.route, list(i.evidence), i.context_sha256] for i in evaluation.items]
+    return hashlib.sha256(json.dumps(done).encode()).hexdigest()
