@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+LOG = logging.getLogger(__name__)
 UNSUPPORTED = re.compile(
     r"unsupported|not support|n't support|unrecognized|unknown|extra inputs|extra_forbidden|not permitted|unavailable"
     r"|not available|not allowed|unexpected|deprecated|must be",
@@ -77,16 +79,17 @@ class Quirks:
                 fact = Learned(parameter, remedy, message[:300])
                 self._known[parameter, remedy] = fact
                 self._record(fact)
+                LOG.warning("the model refuses %s; from now on: %s (%s)", parameter, remedy, fact.message)
             return True
 
 
 def refused_parameter(body: object, message: str, sent: Mapping[str, Any]) -> str | None:
     """Which of the parameters ``sent`` a 400 or 422 reply refuses as such, or None.
 
-    A value that is out of range, a schema that is itself wrong and a too long prompt are faults of one request and
-    teach nothing about the model.
+    A value that is out of range and a prompt that is too long are faults of one request and teach nothing about the
+    model. (A schema that is itself wrong is told apart before, by ``BAD_SCHEMA``.)
     """
-    if BAD_SCHEMA.search(message) or not UNSUPPORTED.search(message):
+    if not UNSUPPORTED.search(message):
         return None
     named = body.get("param") if isinstance(body, dict) else None
     if isinstance(named, str) and (root := re.split(r"[.\[]", named)[0]) in REMEDIES and root in sent:

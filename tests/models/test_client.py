@@ -191,7 +191,9 @@ def picky(say: Any, refuse: Any, refused: dict[str, str]) -> Any:
     return behave
 
 
-def test_refused_parameters_are_learned_once(make: Any, server: Any, say: Any, refuse: Any, learned: Any) -> None:
+def test_refused_parameters_are_learned_once(
+    make: Any, server: Any, say: Any, refuse: Any, learned: Any, caplog: Any
+) -> None:
     server.behave = picky(
         say,
         refuse,
@@ -212,6 +214,7 @@ def test_refused_parameters_are_learned_once(make: Any, server: Any, say: Any, r
         ("seed", "left out"),
     ]
     assert "Only the default" in learned[1].message
+    assert [record.args[:2] for record in caplog.records] == [(fact.parameter, fact.remedy) for fact in learned]
     client.chat(request(seed=2), 60)
     assert len(server.requests) == 5
     assert {"max_tokens", "temperature", "seed"}.isdisjoint(server.requests[-1])
@@ -305,11 +308,11 @@ def test_a_connection_cut_inside_the_body_is_lost(make: Any, server: Any, raw: A
 
 def test_a_hang_is_lost_after_the_timeout(make: Any, server: Any, say: Any) -> None:
     server.script = [say()]
-    server.script[0].hang = 5
+    server.script[0].hang = 60
     started = time.monotonic()
     with pytest.raises(LostInFlight, match="no reply in time"):
         make(timeout=0.3).chat(request(), 60)
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 20
 
 
 def test_a_dripping_reply_is_lost_after_the_timeout(make: Any, server: Any, say: Any) -> None:
@@ -318,7 +321,7 @@ def test_a_dripping_reply_is_lost_after_the_timeout(make: Any, server: Any, say:
     started = time.monotonic()
     with pytest.raises(LostInFlight, match="did not end in time"):
         make(timeout=0.5).chat(request(), 60)
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 20
 
 
 @pytest.mark.parametrize("status", [200, 400])

@@ -67,7 +67,7 @@ def test_a_call_waits_for_an_open_reservation_that_will_shrink() -> None:
     waiting.join(0.1)
     assert waiting.is_alive() and not got
     ledger.settle(first, use(dollars=0.05), 1)
-    waiting.join(5)
+    waiting.join(60)
     assert got and got[0].amount.dollars == 0.9
 
 
@@ -141,7 +141,7 @@ def test_no_cap_is_ever_passed(plan: Any, caps: Any, threads: Any) -> None:
     for worker in workers:
         worker.start()
     for worker in workers:
-        worker.join(20)
+        worker.join(60)
         assert not worker.is_alive()
     assert not faults
     assert not ledger._open

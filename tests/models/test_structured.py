@@ -102,7 +102,7 @@ SMALL = st.recursive(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 @given(
     SMALL
     | st.fixed_dictionaries(
@@ -147,6 +147,7 @@ SCHEMAS = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(SMALL, SCHEMAS)
 def test_hostile_schemas_break_nothing(value: Any, schema: Any) -> None:
     fault = fault_of(value, schema)

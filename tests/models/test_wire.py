@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.models.interface import ReplyKind
@@ -61,6 +61,7 @@ def test_think_blocks(raw: Any, text: Any) -> None:
     assert without_thinking(raw) == text
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from(["<think>", "</think>", "a", " "]), max_size=12).map("".join))
 def test_nothing_opened_is_left(raw: Any) -> None:
     assert "<think>" not in without_thinking(raw)
@@ -129,6 +130,7 @@ JSON = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(JSON)
 def test_hostile_replies_raise_one_thing_only(value: Any) -> None:
     data = json.dumps(value).encode("utf-8", "surrogatepass")
