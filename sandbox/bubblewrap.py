@@ -16,7 +16,7 @@ from sandbox.interface import Channel, Ending, Limits, Probe, SandboxError
 from sandbox.pipes import Pipes
 from sandbox.pool import Pool, prepare
 from sandbox.prelude import ENVIRONMENT, command, prelude
-from sandbox.probes import label_of, run_probes
+from sandbox.probes import label_of, run_probes, small
 from sandbox.runtime import RuntimeFolder, digest_of, with_code
 from sandbox.runtime_build import DEVICES, find_runtime
 
@@ -49,9 +49,13 @@ class BubblewrapSandbox:
         return self._pool.take()
 
     def probe(self) -> tuple[Probe, ...]:
-        """Run the start-up probes once. Raises SandboxError."""
+        """Run the start-up probes once, in a sandbox like this one. Raises SandboxError."""
         if self._probes is None:
-            self._probes = run_probes(self)
+            trial = BubblewrapSandbox(small(self.limits), 1, self._hierarchy is not None)
+            try:
+                self._probes = run_probes(trial)
+            finally:
+                trial.close()
         return self._probes
 
     @property
@@ -158,7 +162,7 @@ def _find_bubblewrap() -> tuple[str, str]:
 
 
 def _arguments(binary: str, runtime: RuntimeFolder, limits: Limits, filter_fd: int) -> list[str]:
-    """bubblewrap's own command line: nothing of the host but the runtime, /proc of its own, five devices, a small /tmp."""
+    """bubblewrap's command line: of the host nothing but the runtime and five devices; an own /proc, a small /tmp."""
     environment: Mapping[str, str] = {**ENVIRONMENT, **runtime.environment}
     arguments = [binary, "--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session",
                  "--cap-drop", "ALL", "--uid", str(NOBODY), "--gid", str(NOBODY), "--hostname", "sandbox", "--clearenv",

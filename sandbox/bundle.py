@@ -54,7 +54,7 @@ def _content(name: str, content: bytes | str) -> bytes:
     try:
         data = content.encode() if isinstance(content, str) else bytes(content)
         data.decode()
-    except UnicodeError as error:
+    except (UnicodeEncodeError, UnicodeDecodeError) as error:
         raise BundleError(f"{name}: not UTF-8 ({error.reason})") from None
     if len(data) > MAX_FILE_BYTES:
         raise BundleError(f"{name}: {len(data)} bytes, at most {MAX_FILE_BYTES} are allowed")

@@ -85,7 +85,7 @@ def _usable(parent: Path) -> bool:
 
 def owner(pid: int | None = None) -> str:
     """Who makes groups: pid namespace, pid and start time; the same for no two processes of one boot."""
-    namespace = os.stat("/proc/self/ns/pid").st_ino
+    namespace = Path("/proc/self/ns/pid").stat().st_ino
     pid = pid or os.getpid()
     return f"{namespace}-{pid}-{_start_time(pid)}"
 

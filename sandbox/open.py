@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias
 
 from sandbox.bubblewrap import open_bubblewrap
 from sandbox.interface import Limits, Sandbox, SandboxError
+from sandbox.probes import require_essential
 
 Kind: TypeAlias = Literal["auto", "docker", "bubblewrap"]
 DEFAULT_LIMITS = Limits()
@@ -16,6 +17,16 @@ def open_sandbox(kind: Kind, limits: Limits = DEFAULT_LIMITS, pool_size: int = 2
 
     The choice is made once per run: verdicts and timings of different back ends are not mixed.
     """
+    sandbox = _open(kind, limits, pool_size, run_id)
+    try:
+        require_essential(sandbox.probe())
+    except SandboxError:
+        sandbox.close()
+        raise
+    return sandbox
+
+
+def _open(kind: Kind, limits: Limits, pool_size: int, run_id: str) -> Sandbox:
     if kind == "bubblewrap":
         return open_bubblewrap(limits, pool_size)
     from sandbox.docker import open_docker

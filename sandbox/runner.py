@@ -24,7 +24,7 @@ from collections.abc import Generator, Mapping, Sequence
 from importlib import import_module
 from typing import Any, NoReturn
 
-from policies.contract import Answer, BadRequest, Json, Refused, Reply, Request, Setup
+from policies.contract import Answer, BadRequest, Json, Query, Refused, Reply, Request, Setup
 from sandbox import wire
 from sandbox.loader import MemoryModules, OwnNames
 
@@ -39,11 +39,15 @@ class Lines:
     def __init__(self, source: int, sink: int) -> None:
         self._source = source
         self._sink = sink
+        self.owner = os.getpid()
+        """The one process that may speak; a process that the candidate forked and that comes back to us ends."""
         self._buffer = bytearray()
         self._waiting: deque[dict[str, Json]] = deque()
 
     def write(self, line: bytes) -> None:
         """Write one whole line."""
+        if os.getpid() != self.owner:
+            os._exit(1)
         view = memoryview(line)
         while view:
             view = view[os.write(self._sink, view) :]
@@ -104,8 +108,10 @@ class Runner:
         """Fork a child for the question, wait for it, and report how it ended."""
         flush()
         gc.freeze()
+        draws = random.getstate()
         child = os.fork()
         if child == 0:
+            random.setstate(draws)  # Python draws a new seed after a fork
             self._child(message)
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         gc.unfreeze()
@@ -115,25 +121,30 @@ class Runner:
 
     def _child(self, message: Json) -> NoReturn:
         status = 1
+        self._lines.owner = os.getpid()
         try:
             volunteer_for_oom()
             query = wire.query_from_json(message)
-            answer = self._drive(self._policy.answer(query))
-            if not isinstance(answer, Answer):
-                raise TypeError(f"answer() returned {type(answer).__name__}, not an Answer")
-            line = wire.encode(wire.answer_to_json(answer, query.id))
-            if len(line) > self._limits["line_bytes"]:
-                raise ValueError(
-                    f"the answer takes {len(line)} bytes, at most {self._limits['line_bytes']} are allowed"
-                )
-            wire.answer_from_json(wire.parse(line), query, self._seen, self._setup.budget)
-            self._lines.write(line)
+            self._lines.write(self._answer_line(self._drive(self._policy.answer(query)), query))
             status = 0
         except BaseException as error:
             self._lines.write(wire.encode({"kind": "crash", "detail": describe(error)}))
         finally:
             flush()
             os._exit(status)
+
+    def _answer_line(self, answer: Any, query: Query) -> bytes:
+        """The answer as it is sent, checked as the host will check it, so that a mistake shows as a plain error."""
+        if not isinstance(answer, Answer):
+            raise TypeError(f"answer() returned {type(answer).__name__}, not an Answer")
+        try:
+            line = wire.encode(wire.answer_to_json(answer, query.id))
+            wire.answer_from_json(wire.parse(line), query, self._seen, self._setup.budget)
+        except wire.WireError as error:
+            raise ValueError(str(error)) from None
+        if len(line) > self._limits["line_bytes"]:
+            raise ValueError(f"the answer takes {len(line)} bytes, at most {self._limits['line_bytes']} are allowed")
+        return line
 
     def _drive(self, outcome: Any) -> Any:
         """Run a method to its end, serving what it yields where it is a generator."""

@@ -51,7 +51,8 @@ class Session:
         self._seen: set[int] = set()
         self._setup: Setup | None = None
         self._unsent = b""
-        self._oom_kills = 0
+        self.oom_kills = 0
+        """Seen when it was last asked for."""
         self.served_seconds = 0.0
         self.questions = 0
         """Questions put so far."""
@@ -110,21 +111,18 @@ class Session:
 
     # ------------------------------------------------------------ a question
 
-    def ask(self, query: Query, behind: bytes = b"") -> QuestionOutcome:
-        """Put one question and wait until it is settled. Raises Failure where the channel is lost over it.
-
-        ``behind`` is written behind the open question. Only a test does that, to show what the barrier is for.
-        """
+    def ask(self, query: Query) -> QuestionOutcome:
+        """Put one question and wait until it is settled. Raises Failure where the channel is lost over it."""
         self.questions += 1
         timer = _Timer(self, self._limits.answer_seconds)
         try:
-            return self._ask(query, behind, timer)
+            return self._ask(query, timer)
         except Failure as failure:
             failure.query, failure.seconds, failure.served_seconds = query, timer.elapsed, timer.served
             raise
 
-    def _ask(self, query: Query, behind: bytes, timer: _Timer) -> QuestionOutcome:
-        self._send(wire.encode({"kind": "question", "query": wire.query_to_json(query)}) + behind, timer.limit)
+    def _ask(self, query: Query, timer: _Timer) -> QuestionOutcome:
+        self._send(wire.encode({"kind": "question", "query": wire.query_to_json(query)}), timer.limit)
         answer = None
         crash: str | None = None
         seconds = 0.0
@@ -155,14 +153,14 @@ class Session:
         if status != 0 or answer is None:
             answer, seconds = None, timer.elapsed
             verdict, detail = Verdict.CRASH, crash or f"no answer; the child ended with status {status}"
-            if self._ran_out_of_memory():
+            if self.ran_out_of_memory():
                 verdict, detail = Verdict.OOM, f"the kernel ended the child at {self._limits.memory_mb} MB"
         return QuestionOutcome(query.id, verdict, answer, one_line(detail), seconds, timer.served)
 
-    def _ran_out_of_memory(self) -> bool:
+    def ran_out_of_memory(self) -> bool:
         """Whether the kernel ended processes for memory since this was last asked."""
-        before, self._oom_kills = self._oom_kills, self._channel.oom_kills()
-        return self._oom_kills > before
+        before, self.oom_kills = self.oom_kills, self._channel.oom_kills()
+        return self.oom_kills > before
 
     # ------------------------------------------------------------ lines
 

@@ -12,11 +12,22 @@ from collections.abc import Iterator
 
 from policies.contract import Query, Setup
 from sandbox import wire
-from sandbox.interface import Bundle, Ending, Host, QuestionOutcome, Sandbox, SandboxError, Shard, ShardOutcome, Verdict
+from sandbox.interface import (
+    Bundle,
+    Channel,
+    Ending,
+    Host,
+    QuestionOutcome,
+    Sandbox,
+    SandboxError,
+    Shard,
+    ShardOutcome,
+    Verdict,
+)
 from sandbox.session import Failure, Session
 from sandbox.text import one_line
 
-MAX_RESTARTS = 8
+MAX_RESTARTS = 5
 """Fresh containers after failures other than time-outs (which ``Limits.timeouts`` bounds)."""
 MAX_SANDBOX_FAILURES = 2
 _SETTLE = wire.encode({"kind": "settle"})
@@ -33,17 +44,13 @@ def run_shard(sandbox: Sandbox, bundle: Bundle, shard: Shard, setup: Setup, host
 
 
 class _Stream:
-    def __init__(
-        self, sandbox: Sandbox, bundle: Bundle, shard: Shard, setup: Setup, host: Host, barrier: bool = True
-    ) -> None:
-        """``barrier`` is switched off by the test that shows what it is for, and nowhere else."""
+    def __init__(self, sandbox: Sandbox, bundle: Bundle, shard: Shard, setup: Setup, host: Host) -> None:
         _check_order(shard)
         self._sandbox = sandbox
         self._bundle = bundle
         self._shard = shard
         self._setup = setup
         self._host = host
-        self._barrier = barrier
         self._deadline = time.monotonic() + sandbox.limits.shard_seconds
         self._outcomes: list[QuestionOutcome] = []
         self._log = ""
@@ -56,7 +63,7 @@ class _Stream:
     def run(self) -> ShardOutcome:
         while self._remaining():
             try:
-                session = Session(self._sandbox.open(), self._sandbox.limits, self._host, self._deadline)
+                session = self._session(self._sandbox.open())
             except SandboxError as error:
                 self._sandbox_failed(str(error))
                 continue
@@ -66,10 +73,13 @@ class _Stream:
             except Failure as error:
                 failure = error
             finally:
+                before = session.oom_kills
+                oom = session.ran_out_of_memory()
                 ending = self._close(session)
             self._deadline += session.served_seconds
             if failure is not None:
-                self._judge(failure, ending, session.questions)
+                oom = oom or (before == 0 and ending is not None and ending.oom)
+                self._judge(failure, _verdict(failure, ending, oom), session.questions)
         return ShardOutcome(
             self._shard.key,
             tuple(self._outcomes),
@@ -85,6 +95,9 @@ class _Stream:
 
     # ------------------------------------------------------------ one container
 
+    def _session(self, channel: Channel) -> Session:
+        return Session(channel, self._sandbox.limits, self._host, self._deadline)
+
     def _follow(self, session: Session) -> None:
         """The stream up to the last question, from its start."""
         session.start(self._bundle, self._setup)
@@ -97,8 +110,11 @@ class _Stream:
             session.saw(windows[sent:upto])
             self._observe_seconds += session.feed(list(self._commands(sent, upto)))
             sent = upto
-            behind = b"" if self._barrier else b"".join(self._commands(sent, len(windows)))
-            self._outcomes.append(session.ask(query, behind))
+            self._outcomes.append(self._ask(session, query, sent))
+
+    def _ask(self, session: Session, query: Query, sent: int) -> QuestionOutcome:
+        """Put the question; ``sent`` windows went before it, and no more will until it is settled."""
+        return session.ask(query)
 
     def _commands(self, first: int, last: int) -> Iterator[bytes]:
         """Windows ``first`` to ``last`` (exclusive) in batches, cut where a settle is due."""
@@ -124,9 +140,9 @@ class _Stream:
 
     # ------------------------------------------------------------ what a failure costs
 
-    def _judge(self, failure: Failure, ending: Ending | None, asked: int) -> None:
+    def _judge(self, failure: Failure, judgement: tuple[Verdict, str], asked: int) -> None:
         """Write down what it costs; the stream then starts again for the questions that are left."""
-        verdict, detail = _verdict(failure, ending)
+        verdict, detail = judgement
         if verdict is Verdict.SANDBOX_ERROR:
             self._sandbox_failed(detail)
             return
@@ -157,13 +173,13 @@ class _Stream:
         self._outcomes += [QuestionOutcome(query.id, verdict, None, one_line(detail)) for query in self._remaining()]
 
 
-def _verdict(failure: Failure, ending: Ending | None) -> tuple[Verdict, str]:
+def _verdict(failure: Failure, ending: Ending | None, oom: bool) -> tuple[Verdict, str]:
     """The verdict on a lost channel. What the kernel or the engine says goes before what the candidate showed."""
     if failure.verdict is Verdict.TIMEOUT:
         return failure.verdict, failure.detail
     if ending is None:
         return Verdict.SANDBOX_ERROR, "the back end could not say how the container ended"
-    if ending.oom and failure.verdict in (None, Verdict.CRASH):
+    if oom and failure.verdict in (None, Verdict.CRASH):
         return Verdict.OOM, "the kernel ended it at its memory limit"
     if failure.verdict is not None:
         return failure.verdict, failure.detail

@@ -54,11 +54,21 @@ class WireError(ValueError):
 
 
 def encode(message: Mapping[str, Json]) -> bytes:
-    """One line with its newline. Raises WireError for what JSON cannot carry (NaN, lone surrogates, other types)."""
+    """One line with its newline. Raises WireError for what JSON cannot carry (NaN, lone surrogates, other types).
+
+    A numpy scalar goes as its Python value: a policy that computes with arrays need not convert each number.
+    """
     try:
-        return json.dumps(message, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode() + b"\n"
+        text = json.dumps(message, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_scalar)
+        return text.encode() + b"\n"
     except (TypeError, ValueError, RecursionError) as error:
         raise WireError(f"cannot be sent: {error}") from None
+
+
+def _scalar(value: Any) -> Json:
+    if getattr(value, "shape", None) == () and hasattr(value, "item"):
+        return value.item()
+    raise TypeError(f"{type(value).__name__} is not JSON")
 
 
 def parse(line: bytes) -> dict[str, Json]:
