@@ -19,7 +19,7 @@ from harness.data.native import SPLITS, DataError, Gold, Question, Video
 from harness.data.write import DatasetParts, Written, write
 from policies.contract import Window
 
-VERSION = 1
+VERSION = 2
 """Changes whenever the same seed gives other bytes."""
 STREAMS = 2
 DAYS = 3
@@ -55,10 +55,10 @@ class Stream:
 def make_lifelog(out: Path, seed: int, scale: float = 1.0) -> Written:
     """Write a life-log to the new folder ``out``: the same seed and scale, the same bytes.
 
-    ``scale`` (0.1 to 1) is the share of questions; sessions shrink with its square root, for habits need time to show.
+    ``scale`` (0.2 to 1) is the share of questions; sessions shrink with its square root, for habits need time to show.
     """
-    if not 0.1 <= scale <= 1:
-        raise DataError(f"scale {scale:g}: a life-log is made at a scale from 0.1 to 1; choose one in between")
+    if not 0.2 <= scale <= 1:
+        raise DataError(f"scale {scale:g}: a life-log is made at a scale from 0.2 to 1; choose one in between")
     streams = {split: make_split(split, seed, scale) for split in SPLITS}
     parts = DatasetParts(
         name=f"lifelog-{seed}",

@@ -216,7 +216,7 @@ AMBIENT = (
     "I rub my eyes.",
     "I tidy up a little.",
     "I scroll through my messages.",
-    "I get up and stretch my legs.",
+    "I get up and shake my arms.",
     "I open the door and close it again.",
     "I straighten a picture on the wall.",
     "Everybody is busy with something.",

@@ -30,7 +30,7 @@ class Vocabulary:
         phrases += [*self.drinks, *self.tasks]
         for names in (*self.objects, *self.pastimes):
             phrases.extend(names)
-        return frozenset(word for phrase in phrases for word in phrase.lower().split()) - {"the", "up"}
+        return frozenset(word for phrase in phrases for word in phrase.lower().split()) - {"the", "for"}
 
 
 def vocabulary(split: str) -> Vocabulary:
