@@ -22,15 +22,16 @@ ADDRESSES = re.compile(
         (
             r"\b(dear|hey|hello|attention|(note|message) to)\W+(the )?(judge|auditor|grader|model|assistant|llm|ai)\b",
             r"\b(ignore|disregard|forget|override|bypass|skip)\W+(\w+\W+){0,4}?"
-            r"(instructions?|prompts?|rules?|guidelines?|constitution|checks?|review|findings?|previous|above|prior)\b",
+            r"(instructions?|prompts?|rules?|guidelines?|constitution|checks?|review|findings?)\b",
             r"\b(you|judge)\W+(must|should|shall|will|can|may|(are|have|need) to)\W+(\w+\W+){0,3}?"
-            r"(approve|accept|pass|reject|output|return|respond|reply|answer|say|print)\b",
+            r"(approve|accept|pass|reject)\b",
+            r"\b(answer|output|reply|respond|return|say|print)\W+(with\W+)?(approved?|accept(ed)?|pass)\b",
             r"\b(approve|accept|pass)\W+(this|the|it|my)\W+(candidate|policy|code|change|proposal|file|patch)\b",
-            r"\b(already|pre-?|been|was|is)\W*(approved|whitelisted|allow-?listed|cleared|vetted)\b",
-            r"\b(system|developer|assistant)\W+(prompt|message|override|note|instruction)s?\b",
-            r"\b(as an?|you are( now)?( an?)?)\W+(\w+\W+)?(ai|llm|assistant|language model|judge)\b",
-            r"\b(new|updated|real|actual|final)\W+(instructions?|verdict|task)\b",
-            r"\bverdict\b|\bnonce\b|\breviewers?\b|\bdecision[\"']?\s*[:=]\s*[\"']?approve",
+            r"\b(already|pre-?|been|was|is)\W*(approved|whitelisted|allow-?listed|cleared|vetted)\b|\bapproves every",
+            r"\b(system|developer)\W+(prompt|message|override|note|instruction)s?\b",
+            r"\b(as an?|you are now( an?)?)\W+(\w+\W+)?(ai|llm|assistant|language model|judge)\b",
+            r"\b(new|updated|real|actual|final)\W+(instructions?|verdict)\b",
+            r"\bverdict\b[\"']?\s*[:=]|\bnonce\b|\breviewers?\b|\bdecision[\"']?\s*[:=]\s*[\"']?approve",
             r"<\|?\s*/?(im_start|im_end|system|assistant|user|endoftext|inst)\b|\[/?INST\]",
             r"^\W*(system|assistant|human)\s*:",
             r"\b(authori[sz]ed|exempt(ed)?|waived?)\W+(by|from|for)\b|\bend of (file|data|material|fence)\b",
@@ -45,8 +46,8 @@ def check_review(hypothesis: Hypothesis, files: Mapping[str, str], parent: Mappi
     """R01 to R03 over the whole package; files have passed the static rules."""
     yield from _matches(hypothesis, files, parent)
     for name, text in hypothesis.model_dump().items():
-        if match := ADDRESSES.search(_spaced(text)):
-            yield Finding(rule="R03", path="hypothesis", message=f"{name} addresses a reviewer: {escape(match[0], 80)}")
+        if match := _speaks(text):
+            yield Finding(rule="R03", path="hypothesis", message=f"{name} addresses a reviewer: {escape(match, 80)}")
     for path, text in files.items():
         yield from _addresses(path, text)
         if path.endswith(".py"):
@@ -66,20 +67,22 @@ def _matches(hypothesis: Hypothesis, files: Mapping[str, str], parent: Mapping[s
             yield Finding(rule="R01", message=f"the hypothesis names {escape(name, 60)}, the code does not")
 
 
-def _spaced(text: str) -> str:
-    """Words of identifiers apart, so that ``approve_this_policy`` reads like prose."""
-    return re.sub(r"(?<=[a-z])(?=[A-Z])|_+", " ", text)
+def _speaks(text: str) -> str:
+    """The first phrase that addresses a reader, as it stands or with the words of identifiers apart; or empty."""
+    apart = re.sub(r"(?<=[a-z])(?=[A-Z])|_+", " ", text)
+    match = ADDRESSES.search(text) or ADDRESSES.search(apart)
+    return match[0].strip() if match else ""
 
 
 def _addresses(path: str, text: str) -> Iterator[Finding]:
-    flat = re.sub(r"\s*\n\s*#?\s*", " ", _spaced(text))
+    """At most one finding a file: on one line, or spread over several."""
     for number, line in enumerate(text.split("\n"), 1):
-        if match := ADDRESSES.search(_spaced(line)):
-            message = f"text that addresses a reviewer: {escape(match[0].strip(), 80)}"
+        if phrase := _speaks(line):
+            message = f"text that addresses a reviewer: {escape(phrase, 80)}"
             yield Finding(rule="R03", path=path, line=number, message=message)
             return
-    if match := ADDRESSES.search(flat):  # spread over several lines
-        yield Finding(rule="R03", path=path, message=f"text that addresses a reviewer: {escape(match[0].strip(), 80)}")
+    if phrase := _speaks(re.sub(r"\s*\n\s*#?\s*", " ", text)):
+        yield Finding(rule="R03", path=path, message=f"text that addresses a reviewer: {escape(phrase, 80)}")
 
 
 def _shortcuts(path: str, tree: ast.Module) -> Iterator[Finding]:
