@@ -26,7 +26,7 @@ from harness.data.lifelog.world import WEARER, Event, World
 from harness.data.native import SPLITS, DataError, load
 from policies.contract import Window
 
-FROZEN = {2: "54679fe1828eaa38fcc2aa7c3b1c5454560c323cf2330b2231728bc1534eacd7"}
+FROZEN = {3: "dd19f6123c66f299a9ec4a7b1a140741c369628925a471aca1038fbe1242b8d6"}
 """Digest of the manifest, which holds the digests of all files, of seed 0 by version. New bytes need a new version."""
 TYPES = ("EntityLog", "EventRecall", "HabitInsight", "RelationMap", "TaskMaster")
 
@@ -178,7 +178,7 @@ class Replay:
         who, rest = clause.split(" ", 1)
         if match := re.fullmatch(rf"({VERB}) the (.+)", rest):
             found = [e for e in self.events if e.kind in ("handle", "joint") and e.detail == PASTS[match[1]]]
-            return [e for e in found if e.actor == who and e.thing == self.thing(match[2])]
+            return [e for e in found if who in self.doers(e) and e.thing == self.thing(match[2])]
         if match := re.fullmatch(r"used the (.+)", rest):
             return self.having("use", actor=who, thing=self.thing(match[1]))
         if match := re.fullmatch(r"put down the (.+)", rest):
@@ -188,6 +188,10 @@ class Replay:
         if match := re.fullmatch(r"bought (\w+)", rest):
             return self.having("buy", actor=who, thing=match[1])
         raise AssertionError(f"no deed: {clause}")
+
+    def doers(self, event: Event) -> tuple[str, ...]:
+        """A thing is carried by both who carry it."""
+        return (event.actor, *event.others) if event.kind == "joint" else (event.actor,)
 
     def me(self, person: str) -> str:
         return WEARER if person == "me" else person
@@ -224,9 +228,13 @@ class Replay:
                 owner = e.others[0] if e.kind == "ask" else e.actor
         return [owner]
 
-    def joint(self, who: str, thing: str, verb: str | None = None) -> list[str]:
-        events = self.having("joint", actor=self.me(who), thing=self.thing(thing))
-        return [e.others[0] for e in events if verb is None or e.detail == PASTS[verb]]
+    def helpers(self, who: str, thing: str) -> list[str]:
+        return [e.others[0] for e in self.having("joint", actor=self.me(who), thing=self.thing(thing))]
+
+    def partners(self, verb: str, thing: str, who: str) -> list[str]:
+        events = self.having("joint", thing=self.thing(thing), detail=PASTS[verb])
+        pairs = [self.doers(e) for e in events if self.me(who) in self.doers(e)]
+        return [person for pair in pairs for person in pair if person != self.me(who)]
 
 
 def cap(text: str) -> str:
@@ -306,8 +314,8 @@ RULES: list[tuple[str, Callable[..., list[str]]]] = [
         r"(?:Who ate (\w+) with me|Who was my companion when I had (\w+) the last time)\?",
         lambda r, *d: [x for x in r.having("meal", thing=d[0] or d[1])[-1].others],
     ),
-    (r"Who helped (\w+) with the (.+) the last time\?", lambda r, a, o: r.joint(a, o)[-1:]),
-    (rf"Who ({VERB}) the (.+) together with (\w+)\?", lambda r, v, o, a: r.joint(a, o, v)),
+    (r"Who helped (\w+) with the (.+) the last time\?", Replay.helpers),
+    (rf"Who ({VERB}) the (.+) together with (\w+)\?", Replay.partners),
     (
         r"What (?:did (\w+) want (\w+) to do|was the last thing that (\w+) asked (\w+) to do)\?",
         lambda r, a, b, c, d: [cap(e.thing) for e in r.having("ask", actor=a or c, others=(r.me(b or d),))],

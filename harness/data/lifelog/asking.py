@@ -297,6 +297,7 @@ def helper(view: View, draw: Draw) -> Ask | None:
     if event is None:
         return None
     thing, who, verb = called(view, event.thing, draw), event.actor, past(event.detail, draw.chance(0.7))
+    once = once and not any(e.thing == event.thing and e.others == (who,) for e in view.of("joint"))
     plain = f"Who {verb} the {thing} together with {them(who)}?"
     last = f"Who helped {them(who)} with the {thing} the last time?"
     return Ask(worded(once, draw, plain, last), event.others[0], people(view, who, event.others[0]), (event,))

@@ -73,7 +73,9 @@ def ages(view: View) -> list[str]:
 
 
 def deed_key(event: Event) -> tuple[str, ...]:
-    """What makes two deeds the same in words."""
+    """What makes two deeds the same in words. Who carries a thing together with another is any of the two."""
+    if event.kind == "joint":
+        return (event.kind, event.thing, event.detail)
     return (event.kind, event.actor, event.thing, event.detail, *event.others)
 
 
