@@ -158,10 +158,12 @@ def _cause(name: str, last: Outcome) -> str:
 def close(s: Search, iterations: int) -> Closed | None:
     """Measure the first and the final policy and the references on the test split, once for a finished search.
 
-    None where the data has no test split. The only place that touches it.
+    A search that is already longer than asked for is closed at its own length. None where the data has no test
+    split. The only place that touches it.
     """
     if "test" not in s.data.splits:
         return None
+    iterations = max(iterations, *(attempt.iteration for attempt in s.store.attempts()), 0)
 
     def work() -> Closed:
         final = s.best(iterations + 1)

@@ -16,7 +16,7 @@ ALLOWED = {
 }
 FORBIDDEN_MODULES = {"pickle", "marshal", "shelve", "dill", "cloudpickle"}
 FORBIDDEN_CALLS = {"eval", "exec"}
-RUNS_CANDIDATES = {"sandbox/runner.py", "sandbox/bootstrap.py"}  # the only code that executes a candidate, inside
+RUNS_CANDIDATES = {"sandbox/loader.py"}  # the only code that executes a candidate, inside
 
 
 def modules() -> list[Path]:
