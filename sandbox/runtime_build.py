@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from sandbox.engine import recipe
 from sandbox.interface import Runtime, SandboxError
 from sandbox.runtime import LOCK, RuntimeFolder, runtime_from_rootfs, write_record
 
@@ -43,8 +44,11 @@ def cache_folder() -> Path:
 
 
 def rootfs_folder() -> Path:
-    """Where the image's root file system lies when it was exported; both back ends then run on the same runtime."""
-    return cache_folder() / "rootfs"
+    """Where the image's root file system lies when it was exported; both back ends then run on the same runtime.
+
+    Named by the image's recipe: another checkout's, or a newer one, never takes the place of one that is in use.
+    """
+    return cache_folder() / f"rootfs-{recipe()}"
 
 
 def find_runtime(progress: Callable[[str], None] = lambda _: None) -> RuntimeFolder:
