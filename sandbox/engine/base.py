@@ -58,8 +58,8 @@ class Mirror:
     keyring: str | None
 
 
-def find_base(client: docker.DockerClient) -> Base:
-    """The base image, made where there is none. Raises EngineError."""
+def find_base(client: docker.DockerClient, begun: Bootstrap | None = None) -> Base:
+    """The base image, made where there is none; ``begun`` may have been started before. Raises EngineError."""
     local = f"{_LOCAL_REPOSITORY}:{_codename() or 'none'}"
     for name in (REGISTRY_BASE, local):
         if _present(client, name):
@@ -67,7 +67,11 @@ def find_base(client: docker.DockerClient) -> Base:
     if _pull(REGISTRY_BASE):
         return describe(client, REGISTRY_BASE)
     log.info("no registry gives %s: making the base image from the distribution's packages", REGISTRY_BASE)
-    bootstrap(client, local)
+    bootstrap = begun or Bootstrap()
+    try:
+        bootstrap.finish(client, local)
+    finally:
+        bootstrap.close()
     return describe(client, local)
 
 
@@ -81,26 +85,40 @@ def describe(client: docker.DockerClient, name: str) -> Base:
         raise EngineError(f"base image {name} does not run python3: {error}") from error
 
 
-def bootstrap(client: docker.DockerClient, name: str) -> None:
-    """Make the base from this machine's distribution and import it under ``name``. Raises EngineError."""
-    mirror = apt_mirror()
-    with tempfile.TemporaryDirectory(prefix="lvmh-base-", dir="/var/tmp") as folder:
-        root = Path(folder) / "root"
+class Bootstrap:
+    """debootstrap at work on a root file system: the longest step of a first set-up, so it can run beside others."""
+
+    def __init__(self) -> None:
+        """Start it. Raises EngineError."""
+        mirror = apt_mirror()
+        self._folder = tempfile.TemporaryDirectory(prefix="lvmh-base-", dir="/var/tmp", ignore_cleanup_errors=True)
+        self._root = Path(self._folder.name) / "root"
+        self._output = Path(self._folder.name) / "output"
         command = ["debootstrap", "--variant=minbase", "--include=python3"]
         command += [f"--keyring={mirror.keyring}"] if mirror.keyring else []
-        result = subprocess.run(
-            [*command, mirror.suite, str(root), mirror.url],
-            env=os.environ | {"PATH": search_path()} | _apt_proxy(),
-            text=True,
-            capture_output=True,
-            check=False,
-        )
-        if result.returncode:
-            lines = (result.stdout + result.stderr).strip().splitlines() or ["no message"]
+        with self._output.open("w") as output:
+            self._process = subprocess.Popen(
+                [*command, mirror.suite, str(self._root), mirror.url],
+                env=os.environ | {"PATH": search_path()} | _apt_proxy(),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+            )
+
+    def finish(self, client: docker.DockerClient, name: str) -> None:
+        """Wait for it and import the result under ``name``. Raises EngineError."""
+        if self._process.wait():
+            lines = self._output.read_text().strip().splitlines() or ["no message"]
             raise EngineError(f"debootstrap could not make the base image: {lines[-1][:300]}")
         for path in _DROPPED:
-            shutil.rmtree(root / path, ignore_errors=True)
-        _import(client, root, name)
+            shutil.rmtree(self._root / path, ignore_errors=True)
+        _import(client, self._root, name)
+
+    def close(self) -> None:
+        """Stop it where it is still at work (it unmounts what it has mounted) and remove its files."""
+        self._process.terminate()
+        self._process.wait()
+        self._folder.cleanup()
 
 
 def apt_mirror() -> Mirror:

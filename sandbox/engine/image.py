@@ -14,7 +14,7 @@ import docker.errors
 from docker.models.images import Image
 
 from sandbox.engine import DOCKERFILE, EngineError, command_line, recipe
-from sandbox.engine.base import Base, find_base
+from sandbox.engine.base import Base, Bootstrap, find_base
 from sandbox.interface import Runtime
 from sandbox.runtime import RECORD, RuntimeFolder, write_record
 from sandbox.runtime_build import DEVICES, MOUNT_POINTS, install_wheels
@@ -42,10 +42,10 @@ def find_image(client: docker.DockerClient) -> Image | None:
         return None
 
 
-def ensure_image(client: docker.DockerClient) -> Image:
-    """The image, built where it is not there or its recipe has changed. Raises EngineError."""
+def ensure_image(client: docker.DockerClient, begun: Bootstrap | None = None) -> Image:
+    """The image, built where it is not there or its recipe has changed; see ``find_base``. Raises EngineError."""
     image = find_image(client)
-    return image if image is not None else _build(client, find_base(client))
+    return image if image is not None else _build(client, find_base(client, begun))
 
 
 def record_of(image: Image) -> Runtime:

@@ -8,10 +8,11 @@ import os
 import shutil
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from sandbox.docker import reap
 from sandbox.engine import EngineError, daemon
+from sandbox.engine.base import Bootstrap
 from sandbox.engine.image import base_of, ensure_image, export_root, image_name, record_of
 from sandbox.runtime_build import cache_folder, find_runtime, rootfs_folder
 
@@ -21,15 +22,12 @@ log = logging.getLogger(__name__)
 def up() -> str:
     """Bring up the engine and the image. Raises EngineError with the one line that says what is missing."""
     started = time.monotonic()
-    with _alone():
-        if not daemon.answers():
-            _start_daemon()
+    with _alone(), ExitStack() as cleanup:
+        begun = None if daemon.answers() else _start_daemon(cleanup)
         client = daemon.connect(timeout=300)
-        try:
-            image = ensure_image(client)
-            export_root(client, image, rootfs_folder())
-        finally:
-            client.close()
+        cleanup.callback(client.close)
+        image = ensure_image(client, begun)
+        export_root(client, image, rootfs_folder())
     record = record_of(image)
     seconds = time.monotonic() - started
     return f"Docker is ready: {image_name()}, Python {record.python} on {base_of(image)} ({seconds:.1f} s)"
@@ -54,17 +52,24 @@ def ensure() -> str:
     return f"no Docker engine answers; bubblewrap is ready: Python {runtime.record.python}"
 
 
-def _start_daemon() -> None:
+def _start_daemon(cleanup: ExitStack) -> Bootstrap | None:
+    """Install and start the engine. On a machine that had none, the base image is begun at the same time."""
     if host := os.environ.get("DOCKER_HOST"):
         raise EngineError(f"no Docker engine answers at DOCKER_HOST={host}: start it, or unset DOCKER_HOST")
     if reason := daemon.obstacle():
         raise EngineError(reason)
+    begun = None
     missing = daemon.missing_packages()
     if missing:
         log.info("installing %s", " ".join(missing))
+        if "debootstrap" in missing:
+            daemon.apt_install(["debootstrap"])
+        begun = Bootstrap()
+        cleanup.callback(begun.close)
         daemon.apt_install(missing)
     log.info("starting the Docker daemon")
     daemon.start(daemon.Places())
+    return begun
 
 
 def _in_use(url: str) -> bool:
