@@ -63,8 +63,12 @@ def run_probes(sandbox: Sandbox) -> tuple[Probe, ...]:
 
 
 def small(limits: Limits) -> Limits:
-    """Limits for a sandbox of the same make in which the probes are quick: what is tried is the wall, not its place."""
-    return dataclasses.replace(limits, memory_mb=min(limits.memory_mb, 192), pids=min(limits.pids, 24), file_mb=2)
+    """Limits for a sandbox of the same make in which the probes are quick: what is tried is the wall, not its place.
+
+    Only the time is ample: a busy machine must not look like a missing wall.
+    """
+    memory, pids = min(limits.memory_mb, 192), min(limits.pids, 24)
+    return dataclasses.replace(limits, memory_mb=memory, pids=pids, file_mb=2, answer_seconds=20, observe_seconds=60)
 
 
 def require_essential(probes: tuple[Probe, ...]) -> None:

@@ -251,8 +251,10 @@ def flush() -> None:
 
 def volunteer_for_oom() -> None:
     """Under memory pressure the kernel takes the child, not the parent that holds the stream."""
-    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:  # noqa: PTH123
-        file.write("1000")
+    with contextlib.suppress(OSError):
+        number = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
+        os.write(number, b"1000")
+        os.close(number)
 
 
 def kill_strays() -> None:
