@@ -25,9 +25,7 @@ def decide(machine: str, number: int, argument: int = 0, audit: int | None = Non
     """Execute the program on one call as the kernel would."""
     arch = seccomp.ARCHITECTURES[machine]
     data = struct.pack("<IIQ6Q", number, arch.audit if audit is None else audit, 0, argument, 0, 0, 0, 0, 0)
-    program = [
-        struct.unpack_from("<HBBI", seccomp.bpf_program(machine), at) for at in range(0, 8 * _length(machine), 8)
-    ]
+    program = program_of(machine)
     register, at = 0, 0
     while True:
         code, if_true, if_false, value = program[at]
