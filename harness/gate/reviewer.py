@@ -12,28 +12,21 @@ import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from harness.agents.interface import Hypothesis
 from harness.gate.interface import Decision, Finding, StageVerdict
+from harness.gate.prompts import render_prompt
 from harness.gate.review_rules import check_review
 from harness.gate.source import escape
 from harness.models.counting import count_tokens
-from harness.models.interface import ChatMessage, ChatRequest, Models, ReplyKind, Role
+from harness.models.interface import ChatMessage, ChatRequest, Models, ReplyKind, RequestRefused, Role
 from principles.h0 import H0, Enforcer
 
 INCOMPLETE = "R06"
 """The rule that the reviewer's own reply is held to; the model decides on the others of its enforcer."""
-
-PROMPTS = Environment(
-    loader=FileSystemLoader(Path(__file__).parent / "prompts"),
-    undefined=StrictUndefined,
-    keep_trailing_newline=True,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +91,11 @@ def check(case: Case, models: Models, seed: int, scope: str, limits: ReviewLimit
         message = f"{size} tokens to review; the reviewer's window holds {window.window_tokens}"
         return _verdict((Finding(rule=INCOMPLETE, message=message),), "rules", started)
     request = ChatRequest((ChatMessage("user", prompt),), window.reply_tokens, 0.0, schema=SCHEMA)
-    reply = models.chat(Role.REVIEWER, request, scope)
+    try:
+        reply = models.chat(Role.REVIEWER, request, scope)
+    except RequestRefused as refusal:
+        message = f"the reviewer's endpoint refused the request: {escape(str(refusal), 200)}"
+        return _verdict((Finding(rule=INCOMPLETE, message=message),), name, started)
     if reply.kind is not ReplyKind.OK:
         return _verdict(
             (Finding(rule=INCOMPLETE, message=f"the reviewer's reply is {reply.kind.value}"),), name, started
@@ -123,7 +120,8 @@ def render(case: Case, seed: int) -> tuple[str, str]:
     fence = "=====" + absent_token(material, seed, "fence") + "====="
     nonce = absent_token(material, seed, "nonce")
     changed = {path for path, text in case.files.items() if case.parent_files.get(path) != text}
-    prompt = PROMPTS.get_template("reviewer_v1.jinja").render(
+    prompt = render_prompt(
+        "reviewer_v1",
         rules=decided(case.h0),
         constitution=case.h0.constitution_text,
         hypothesis=case.hypothesis,
