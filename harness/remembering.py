@@ -95,7 +95,7 @@ def remember(s: Search, k: int) -> Remembered:
     )
     attempt = attempt.model_copy(update={"lesson": lesson_by_rule(attempt)})
     remembered = Remembered(
-        summary=f"{s.title(k)}: {outcome}" + ("" if name == "promote" else f": {last.summary}"),
+        summary=f"{s.title(k)}: {outcome}{_in_short(attempt)}",
         refs=refs,
         spent_tokens=tokens,
         spent_dollars=spent.dollars,
@@ -103,6 +103,15 @@ def remember(s: Search, k: int) -> Remembered:
     s.store.commit_stage(k, "remember", remembered, refs=refs, summary=remembered.summary, attempt=attempt)
     s.watcher.committed(k, "remember", remembered)
     return remembered
+
+
+def _in_short(attempt: Attempt) -> str:
+    """What the closing line of an iteration says beside the outcome; ``show`` tells the rest."""
+    if attempt.dev_accuracy is not None and attempt.dev_delta is not None:
+        tokens = f"{attempt.tokens_per_question:.0f} tokens per question"
+        change = f"{100 * attempt.dev_delta:+.1f} against {attempt.parent:04d}"
+        return f"; dev {100 * attempt.dev_accuracy:.1f} % ({change}), {tokens}"
+    return f"; {attempt.cause[:120]}"
 
 
 def _attempt(s: Search, k: int, name: str, last: Outcome, recalled: Recalled) -> Attempt:

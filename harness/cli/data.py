@@ -12,6 +12,7 @@ from harness.data import check as checks
 from harness.data.egolife import import_egolife
 from harness.data.lifelog import make_lifelog
 from harness.data.native import load
+from harness.data.write import Written
 from harness.display import cell, visible
 
 
@@ -32,18 +33,17 @@ def import_() -> None:
 @json_option
 def egolife(path: Path, out: Path, subject: str, as_json: bool) -> None:
     """EgoLifeQA as published: the folder that holds EgoLifeQA/ and EgoLifeCap/."""
-    import_egolife(path, out, subject)
-    _tell(out, as_json)
+    _tell(import_egolife(path, out, subject), as_json)
 
 
 @data.command()
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder to write; must not exist yet.")
 @click.option("--seed", default=0, show_default=True, type=int, help="The same seed gives the same bytes.")
+@click.option("--scale", default=1.0, show_default=True, type=float, help="0.2 to 1: shorter days, fewer questions.")
 @json_option
-def make(out: Path, seed: int, as_json: bool) -> None:
+def make(out: Path, seed: int, scale: float, as_json: bool) -> None:
     """Generate a life-log: a simulated world told as 30 s windows, with questions and gold."""
-    make_lifelog(out, seed=seed)
-    _tell(out, as_json)
+    _tell(make_lifelog(out, seed, scale), as_json)
 
 
 @data.command()
@@ -66,19 +66,23 @@ def check(context: click.Context, path: Path, as_json: bool) -> None:
     context.exit(1 if problems else 0)
 
 
-def _tell(folder: Path, as_json: bool) -> None:
-    """What was written, read back."""
-    dataset = load(folder)
+def _tell(written: Written, as_json: bool) -> None:
+    """What was written, read back, with the notes of whoever wrote it."""
+    dataset = load(written.path)
     facts = {
-        "folder": str(folder),
+        "folder": str(written.path),
         "name": dataset.name,
         "digest": dataset.digest,
         "videos": len(dataset.videos),
         "windows": sum(len(video.windows) for video in dataset.videos.values()),
         "questions": {split: len(dataset.questions(split)) for split in dataset.splits},
+        "notes": list(written.notes),
     }
     if as_json:
         print_json(facts)
         return
     for name, value in facts.items():
-        console().print(f"{name:<10} {visible(str(value))}", markup=False)
+        if name != "notes":
+            console().print(f"{name:<10} {visible(str(value))}", markup=False)
+    for note in written.notes:
+        console().print(cell(note), soft_wrap=True)

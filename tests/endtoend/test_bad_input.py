@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -153,13 +154,9 @@ def test_full_disk(original: Path, harness: Command, small_data: Path, tmp_path:
     try:
         shutil.copytree(original, runs / "one")
         before = folder_hash(runs / "one")
-        with (runs / "filler").open("wb") as filler:
-            try:
-                while True:
-                    filler.write(b"0" * 4096)
-                    filler.flush()
-            except OSError:
-                pass
+        with (runs / "filler").open("wb", buffering=0) as filler, contextlib.suppress(OSError):
+            while True:
+                filler.write(b"0" * 4096)
         assert_one_line(resume(harness, small_data), "space")
         assert folder_hash(runs / "one") == before
     finally:
