@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import re
 import resource
@@ -20,6 +21,7 @@ from sandbox.probes import label_of, run_probes, small
 from sandbox.runtime import RuntimeFolder, digest_of, with_code
 from sandbox.runtime_build import DEVICES, find_runtime
 
+_LOG = logging.getLogger(__name__)
 NOBODY = 65534
 MIN_VERSION = (0, 8)
 INSTALL = "apt-get install -y bubblewrap"
@@ -35,7 +37,7 @@ class BubblewrapSandbox:
         """Raises SandboxError where bubblewrap is missing, too old, or does not work here."""
         self.limits = limits
         self._binary, self._version = _find_bubblewrap()
-        self._runtime = find_runtime()
+        self._runtime = find_runtime(_LOG.info)
         self._prelude = prelude()
         self.runtime_digest = digest_of(with_code(self._runtime.record, self._prelude.digest))
         self._hierarchy = cgroup.find() if cgroups else None
@@ -51,7 +53,7 @@ class BubblewrapSandbox:
     def probe(self) -> tuple[Probe, ...]:
         """Run the start-up probes once, in a sandbox like this one. Raises SandboxError."""
         if self._probes is None:
-            trial = BubblewrapSandbox(small(self.limits), 1, self._hierarchy is not None)
+            trial = BubblewrapSandbox(small(self.limits), 1, self.has_groups)
             try:
                 self._probes = run_probes(trial)
             finally:
@@ -64,6 +66,11 @@ class BubblewrapSandbox:
         memory = "" if self._hierarchy else "memory: per process only"
         return label_of(f"bubblewrap {self._version}", self._probes, memory)
 
+    @property
+    def has_groups(self) -> bool:
+        """Whether control groups limit memory, processes and cpu of all processes together."""
+        return self._hierarchy is not None
+
     def close(self) -> None:
         """End everything that the pool holds."""
         self._pool.close()
@@ -72,7 +79,7 @@ class BubblewrapSandbox:
         group = self._make_group()
         try:
             channel = _BubblewrapChannel(self._launch(group), group, self.limits)
-        except OSError as error:
+        except (OSError, subprocess.SubprocessError) as error:
             if group is not None:
                 group.remove()
             raise SandboxError(f"cannot start bubblewrap: {error}") from None
@@ -140,9 +147,12 @@ class _BubblewrapChannel:
         return self._ending
 
     def _stop(self) -> int | None:
-        """The exit status where it ends by itself once its pipes are shut, else None after it was killed."""
+        """The exit status where it ends by itself, else None after it was killed.
+
+        One that closed its pipes is given time: on a busy machine its end takes a while to be seen.
+        """
         with contextlib.suppress(subprocess.TimeoutExpired):
-            return self._process.wait(0.05)
+            return self._process.wait(CLOSE_SECONDS if self._pipes.ended else 0.05)
         self._process.kill()
         self._process.wait(CLOSE_SECONDS)
         return None
@@ -203,11 +213,27 @@ def _before_exec(doors: tuple[Path, ...], limits: Limits, per_process: bool) -> 
 
 
 def open_bubblewrap(limits: Limits, pool_size: int, cgroups: bool = True) -> BubblewrapSandbox:
-    """A sandbox whose first channel has started. Raises SandboxError, with how to mend it."""
+    """A sandbox whose first channel has started, without control groups where they do not work.
+
+    Raises SandboxError, with how to mend it.
+    """
     sandbox = BubblewrapSandbox(limits, pool_size, cgroups)
     try:
         sandbox.open().close()
-    except SandboxError:
+    except SandboxError as error:
         sandbox.close()
-        raise
+        if sandbox.has_groups:
+            return open_bubblewrap(limits, pool_size, cgroups=False)
+        raise SandboxError(f"bubblewrap does not work here: {error}{_how_to_mend(str(error))}") from None
     return sandbox
+
+
+def _how_to_mend(error: str) -> str:
+    """The command for the usual reason: the kernel lets unprivileged users make no user namespace."""
+    if not any(sign in error for sign in ("uid map", "namespace", "Operation not permitted")):
+        return ""
+    for name, value in (("apparmor_restrict_unprivileged_userns", "0"), ("unprivileged_userns_clone", "1")):
+        setting = Path("/proc/sys/kernel", name)
+        if setting.exists() and setting.read_text().strip() != value:
+            return f"; to mend, as root: sysctl -w kernel.{name}={value}"
+    return "; to mend, as root: sysctl -w user.max_user_namespaces=10000"

@@ -23,6 +23,8 @@ class Pipes:
         self._drain_left = drain_bytes
         self._log = bytearray()
         self._buffer = bytearray()
+        self.ended = False
+        """Whether the other end was found closed."""
         for stream in (self._stdin, self._stdout, self._stderr):
             os.set_blocking(stream.fileno(), False)
 
@@ -34,6 +36,9 @@ class Pipes:
                 view = view[os.write(self._stdin.fileno(), view) :]
             except BlockingIOError:
                 self._wait(self._stdin.fileno(), selectors.EVENT_WRITE, deadline)
+            except BrokenPipeError:
+                self.ended = True
+                raise
 
     def receive(self, limit: int, deadline: float) -> bytes:
         """The next line without its newline. Raises TimeoutError, EOFError, ValueError (over ``limit`` bytes)."""
@@ -55,6 +60,7 @@ class Pipes:
             with contextlib.suppress(BlockingIOError):
                 part = os.read(self._stdout.fileno(), 65_536)
                 if not part:
+                    self.ended = True
                     raise EOFError
                 self._buffer += part
                 return

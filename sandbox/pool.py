@@ -21,17 +21,21 @@ START_ATTEMPTS = 3
 
 
 def prepare(channel: Channel, prelude: Prelude) -> None:
-    """Send our code into a fresh interpreter and wait until it has imported everything. Raises SandboxError."""
+    """Send our code into a fresh interpreter and wait until it has imported everything.
+
+    Raises SandboxError, the channel closed, with the last line that was printed inside.
+    """
     deadline = time.monotonic() + START_SECONDS
     try:
         channel.send(prelude.line, deadline)
         message = wire.parse(channel.receive(65_536, deadline))
-        if message.get("kind") != "ready":
-            raise SandboxError(f"the runner did not start: {one_line(str(message), 300)}")
+        if message.get("kind") == "ready":
+            return
+        reason = str(message)
     except (OSError, EOFError, ValueError) as error:
-        ending = channel.close()
-        last = ending.log.strip().splitlines()[-1:] or [f"{type(error).__name__} {error}".strip()]
-        raise SandboxError(f"the runner did not start: {one_line(last[0], 300)}") from None
+        reason = f"{type(error).__name__} {error}".strip()
+    last = channel.close().log.strip().splitlines()[-1:] or [reason]
+    raise SandboxError(f"the runner did not start: {one_line(last[0], 300)}")
 
 
 class Pool:
@@ -87,9 +91,9 @@ class Pool:
                     return
             try:
                 channel = self._attempt()
-            except SandboxError as error:
+            except Exception as error:  # whoever waits must be told, whatever it was
                 with self._changed:
-                    self._error = error
+                    self._error = SandboxError(str(error) or type(error).__name__)
                     self._changed.notify_all()
                 continue
             with self._changed:

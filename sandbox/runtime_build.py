@@ -52,9 +52,14 @@ def rootfs_folder() -> Path:
 
 
 def find_runtime(progress: Callable[[str], None] = lambda _: None) -> RuntimeFolder:
-    """The image's root file system where there is one, else one made of the host's interpreter."""
+    """The image's root file system where there is one with today's packages, else one of the host's interpreter."""
     exported = rootfs_folder()
-    return runtime_from_rootfs(exported) if exported.exists() else build_runtime(progress)
+    if exported.exists():
+        folder = runtime_from_rootfs(exported)
+        locked = LOCK.read_text(encoding="utf-8")
+        if all(wheel.rpartition("sha256:")[2] in locked for wheel in folder.record.wheels.values()):
+            return folder
+    return build_runtime(progress)
 
 
 def build_runtime(progress: Callable[[str], None] = lambda _: None) -> RuntimeFolder:
