@@ -15,8 +15,8 @@ from docker.models.images import Image
 
 from sandbox.engine import DOCKERFILE, EngineError, command_line, recipe
 from sandbox.engine.base import Base, Bootstrap, find_base
-from sandbox.interface import Runtime
-from sandbox.runtime import RECORD, RuntimeFolder, write_record
+from sandbox.interface import Runtime, SandboxError
+from sandbox.runtime import RECORD, RuntimeFolder, runtime_from_rootfs, write_record
 from sandbox.runtime_build import DEVICES, MOUNT_POINTS, install_wheels
 
 log = logging.getLogger(__name__)
@@ -26,7 +26,6 @@ PYTHON = "/opt/lvmh/python"
 WHEELS = "/opt/lvmh/wheels"
 _RUNTIME = "lvmh.runtime"
 _BASE = "lvmh.base"
-_EXPORTED = "opt/lvmh/image.txt"
 
 
 def image_name() -> str:
@@ -64,10 +63,10 @@ def base_of(image: Image) -> str:
 
 
 def is_exported(image: Image, root: Path) -> bool:
-    """Whether ``root`` holds this very image's files."""
+    """Whether ``root`` holds the image's runtime. An equal one of an earlier build stays: it may be in use."""
     try:
-        return (root / _EXPORTED).read_text() == str(image.id)
-    except OSError:
+        return runtime_from_rootfs(root).record == record_of(image)
+    except SandboxError:
         return False
 
 
@@ -91,7 +90,6 @@ def export_root(client: docker.DockerClient, image: Image, root: Path) -> None:
             (target / point).mkdir(exist_ok=True)
         for device in DEVICES:
             (target / "dev" / device).touch()
-        (target / _EXPORTED).write_text(str(image.id))
         if root.exists():
             root.replace(Path(folder) / "old")
         target.replace(root)

@@ -17,10 +17,19 @@ import docker
 import pytest
 
 from sandbox.engine import EngineError, base, daemon, recipe, setup
-from sandbox.engine.image import ensure_image, export_root, find_image, image_name, is_exported, record_of
-from sandbox.interface import Sandbox
+from sandbox.engine.image import (
+    PYTHON,
+    WHEELS,
+    ensure_image,
+    export_root,
+    find_image,
+    image_name,
+    is_exported,
+    record_of,
+)
+from sandbox.interface import Runtime, Sandbox
 from sandbox.owner import start_time
-from sandbox.runtime import runtime_from_rootfs
+from sandbox.runtime import RuntimeFolder, runtime_from_rootfs, write_record
 
 ROOT = Path(__file__).parents[2]
 
@@ -51,8 +60,9 @@ def test_the_exported_root_is_the_image(client: docker.DockerClient, tmp_path: P
     """Same record, so the same runtime digest in both back ends; nothing in it gains rights by being started."""
     image = ensure_image(client)
     root = tmp_path / "root"
-    (root / "opt/lvmh").mkdir(parents=True)
-    (root / "opt/lvmh/image.txt").write_text("an older image")
+    older = Runtime("3.11.0", "glibc 2.36", {})
+    write_record(RuntimeFolder(root, PYTHON, WHEELS, older))
+    assert not is_exported(image, root)
     export_root(client, image, root)
     runtime = runtime_from_rootfs(root)
     assert runtime.record == record_of(image)
