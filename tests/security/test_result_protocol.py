@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import resource
 import time
 from pathlib import Path
 
@@ -101,3 +102,13 @@ def test_the_host_reads_no_pickle_archive_or_file_of_a_candidate() -> None:
             elif isinstance(node, ast.ImportFrom):
                 names.add((node.module or "").split(".")[0])
         assert not names & banned, path
+
+
+@pytest.mark.parametrize("flood", ["b'\\n' * 65536", "b'x' * 65536"], ids=["empty lines", "one endless line"])
+def test_a_flood_of_prints_costs_the_host_no_memory(lab: Laboratory, flood: str) -> None:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    outcome = lab.run(at_second(f"while True: os.write(2, {flood})"))
+    assert [str(question.verdict) for question in outcome.questions][::2] == [OK, OK], outcome
+    assert outcome.questions[1].verdict in (CRASH, TIMEOUT, "OUTPUT_LIMIT")
+    assert len(outcome.log) <= 2 * lab.sandbox.limits.log_bytes
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 65_536  # KiB
