@@ -15,8 +15,8 @@ from typing import IO, cast
 import docker
 import docker.errors
 
-from sandbox.engine import EngineError
-from sandbox.engine.daemon import search_path
+from sandbox.engine import EngineError, command_line
+from sandbox.engine.daemon import EngineFailure, apt_install, search_path
 
 log = logging.getLogger(__name__)
 
@@ -67,7 +67,7 @@ def find_base(client: docker.DockerClient, begun: Bootstrap | None = None) -> Ba
     if _pull(REGISTRY_BASE):
         return describe(client, REGISTRY_BASE)
     log.info("no registry gives %s: making the base image from the distribution's packages", REGISTRY_BASE)
-    bootstrap = begun or Bootstrap()
+    bootstrap = begun or _begin()
     try:
         bootstrap.finish(client, local)
     finally:
@@ -138,6 +138,17 @@ def apt_mirror() -> Mirror:
     )
 
 
+def _begin() -> Bootstrap:
+    if os.geteuid() != 0 or shutil.which("apt-get") is None:
+        raise EngineError(
+            f"no registry gives the base image: docker pull {REGISTRY_BASE} where one answers, "
+            f"or as root on Debian: {command_line('up')}"
+        )
+    if shutil.which("debootstrap", path=search_path()) is None:
+        apt_install(["debootstrap"])
+    return Bootstrap()
+
+
 def _import(client: docker.DockerClient, root: Path, name: str) -> None:
     repository, _, tag = name.partition(":")
     with subprocess.Popen(["tar", "-C", str(root), "--exclude=./dev/*", "-c", "."], stdout=subprocess.PIPE) as tar:
@@ -150,8 +161,8 @@ def _pull(name: str) -> bool:
     client = docker.from_env(timeout=_PULL_SECONDS, version="auto")
     try:
         client.images.pull(name)
-    except (docker.errors.DockerException, OSError) as error:
-        log.info("%s could not be pulled: %s", name, error)
+    except EngineFailure as error:
+        log.debug("%s could not be pulled: %s", name, error)
         return False
     finally:
         client.close()

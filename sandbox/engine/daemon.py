@@ -70,6 +70,9 @@ def missing_packages() -> list[str]:
 
 def obstacle() -> str | None:
     """Why the engine cannot be set up here, and what to do; None where it can."""
+    socket = Places().socket
+    if socket.exists() and not os.access(socket, os.W_OK):
+        return f"this user may not use {socket}: usermod -aG docker USER as root, then log in again"
     release = _os_release()
     if "debian" not in (release.get("ID"), *release.get("ID_LIKE", "").split()):
         return "no Docker engine answers: install Docker Engine and start it"

@@ -14,6 +14,7 @@ from sandbox.docker import reap
 from sandbox.engine import EngineError, daemon
 from sandbox.engine.base import Bootstrap
 from sandbox.engine.image import base_of, ensure_image, export_root, image_name, record_of
+from sandbox.interface import SandboxError
 from sandbox.runtime_build import cache_folder, find_runtime, rootfs_folder
 
 log = logging.getLogger(__name__)
@@ -45,11 +46,14 @@ def down() -> str:
 def ensure() -> str:
     """Prepare the sandbox that a run will pick: Docker where it answers, else bubblewrap. Raises SandboxError."""
     if daemon.answers():
-        return up()
+        try:
+            return up()
+        except SandboxError as error:
+            log.info("Docker answers but cannot be used: %s", error)
     with _alone():
         _ensure_bubblewrap()
     runtime = find_runtime(log.info)
-    return f"no Docker engine answers; bubblewrap is ready: Python {runtime.record.python}"
+    return f"bubblewrap is ready: Python {runtime.record.python}"
 
 
 def _start_daemon(cleanup: ExitStack) -> Bootstrap | None:

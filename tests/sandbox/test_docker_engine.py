@@ -127,6 +127,15 @@ def test_an_engine_that_the_user_named_is_never_replaced() -> None:
     assert line.startswith("sandbox: no Docker engine answers at DOCKER_HOST=unix:///nonexistent/engine.sock: start it")
 
 
+def test_without_root_the_line_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not Path("/etc/debian_version").exists():
+        pytest.skip("not a Debian machine")
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert "as root: " in str(daemon.obstacle()) and str(daemon.obstacle()).endswith("sandbox.engine up")
+    with pytest.raises(EngineError, match=r"^no registry gives the base image: docker pull .* as root on Debian: "):
+        base._begin()
+
+
 # ---------------------------------------------------------------- a daemon
 
 
