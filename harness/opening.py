@@ -16,7 +16,7 @@ from harness.config import Config
 from harness.data.native import Dataset, load, permitted_artifacts
 from harness.errors import UserError
 from harness.evaluation.executor import Evaluator
-from harness.gate.literals import DataWords, data_words
+from harness.gate.literals import WORD, DataWords, data_words
 from harness.gate.smoke import sample
 from harness.models.hub import offline_models, open_models
 from harness.models.interface import Models, Role
@@ -180,9 +180,18 @@ def _author(config: Config, models: Models) -> Author:
 
 
 def development_words(data: Dataset) -> DataWords:
-    """Names, ids and question texts of the development split, which no candidate may hold."""
+    """Names, ids and question texts of the development split, which no candidate may hold.
+
+    A name is a speaker who is spoken of by one capitalised word that the text never has in lower case: "Other" and
+    "Unknown" speak too, and are words that any policy may use.
+    """
     questions = data.questions("development")
-    videos = {question.video for question in questions}
-    names = {u.speaker for video in videos for w in data.videos[video].windows for u in w.transcript if u.speaker}
+    videos = sorted({question.video for question in questions})
+    windows = [window for video in videos for window in data.videos[video].windows]
+    speakers = {u.speaker for w in windows for u in w.transcript}
+    said = {
+        word for w in windows for text in (*w.captions, *(u.text for u in w.transcript)) for word in WORD.findall(text)
+    }
+    names = {name for name in speakers if name in said and name.casefold() not in said}
     texts = [text for q in questions for text in (q.question, *q.choices.values())]
     return data_words(names, [*videos, *(q.id for q in questions)], texts)
