@@ -29,6 +29,8 @@ class Hierarchy:
 
     version: int
     parents: dict[str, Path]
+    top: Path = Path("/sys/fs/cgroup")
+    """Below this lie all groups, those of other sessions too."""
 
 
 def find(root: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self/cgroup")) -> Hierarchy | None:
@@ -42,7 +44,7 @@ def find(root: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self/cgrou
         parent = parent if parent.is_dir() else root / controller
         if _usable(parent):
             parents[controller] = parent
-    return Hierarchy(1, parents) if {"memory", "pids"} <= parents.keys() else None
+    return Hierarchy(1, parents, root) if {"memory", "pids"} <= parents.keys() else None
 
 
 def _own_paths(own: Path) -> Iterator[tuple[str, str]]:
@@ -66,7 +68,7 @@ def _find_v2(root: Path, own: str) -> Hierarchy | None:
             wanted = [name for name in CONTROLLERS if name in offered]
             (parent / "cgroup.subtree_control").write_text(" ".join(f"+{name}" for name in wanted))
             if _usable(parent):
-                return Hierarchy(2, dict.fromkeys(wanted, parent))
+                return Hierarchy(2, dict.fromkeys(wanted, parent), root)
     return None
 
 
@@ -167,7 +169,7 @@ def _remove(folder: Path, seconds: float = 3.0) -> None:
 def reap(hierarchy: Hierarchy) -> int:
     """Remove the groups of owners that are gone; returns how many. Other pid namespaces' groups are left alone."""
     removed = 0
-    for folder in sorted({f for parent in hierarchy.parents.values() for f in parent.glob(f"{PREFIX}*-*-*-*")}):
+    for folder in _groups_below(hierarchy.top):
         made_by = folder.name.removeprefix(PREFIX).rpartition("-")[0]
         namespace, pid, _ = ([*made_by.split("-", 2), "", ""])[:3]
         if namespace != owner().split("-")[0] or not pid.isdigit() or _lives(made_by, int(pid)):
@@ -175,6 +177,14 @@ def reap(hierarchy: Hierarchy) -> int:
         _remove(folder)
         removed += 1
     return removed
+
+
+def _groups_below(top: Path) -> list[Path]:
+    """Groups with our names, wherever they are; an owner may have run in another session's group."""
+    found = []
+    for folder, folders, _ in os.walk(top):
+        found += [Path(folder, name) for name in folders if name.count("-") >= 4 and name.startswith(PREFIX)]
+    return sorted(found)
 
 
 def _lives(made_by: str, pid: int) -> bool:

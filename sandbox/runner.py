@@ -280,7 +280,7 @@ def main(preloaded: Sequence[str]) -> None:
     sink = os.dup(1)
     os.dup2(2, 1)
     lines = Lines(0, sink)
-    for name in (*preloaded, "numpy", "simplemma"):
+    for name in (*preloaded, "numpy.random", "simplemma"):
         import_module(name)
     libc = " ".join(platform.libc_ver())
     lines.write(wire.encode({"kind": "ready", "python": platform.python_version(), "libc": libc}))

@@ -56,7 +56,9 @@ def test_removing_a_group_ends_what_is_in_it() -> None:
 
 
 def test_only_groups_of_dead_owners_of_this_namespace_are_removed(tmp_path: Path) -> None:
-    hierarchy = Hierarchy(1, {"memory": tmp_path})
+    session = tmp_path / "other" / "session"
+    session.mkdir(parents=True)
+    hierarchy = Hierarchy(1, {"memory": tmp_path}, tmp_path)
     dead = subprocess.Popen(["true"])
     dead.wait()
     namespace, pid, start = cgroup.owner().split("-")
@@ -70,7 +72,11 @@ def test_only_groups_of_dead_owners_of_this_namespace_are_removed(tmp_path: Path
     }
     for name in names:
         (tmp_path / name).mkdir()
-    assert cgroup.reap(hierarchy) == 2
+    (session / f"lvmh-{namespace}-{dead.pid}-1-4").mkdir()
+    assert cgroup.reap(hierarchy) == 3
+    assert not list(session.iterdir())
+    session.rmdir()
+    session.parent.rmdir()
     assert {path.name for path in tmp_path.iterdir()} == {name for name, stays in names.items() if stays}
 
 
