@@ -16,7 +16,7 @@ import docker
 import docker.errors
 
 from sandbox.engine import EngineError, command_line
-from sandbox.engine.daemon import EngineFailure, apt_install, search_path
+from sandbox.engine.daemon import EngineFailure, apt_install, connect, search_path
 
 log = logging.getLogger(__name__)
 
@@ -158,7 +158,7 @@ def _import(client: docker.DockerClient, root: Path, name: str) -> None:
 
 
 def _pull(name: str) -> bool:
-    client = docker.from_env(timeout=_PULL_SECONDS, version="auto")
+    client = connect(timeout=_PULL_SECONDS)
     try:
         client.images.pull(name)
     except EngineFailure as error:

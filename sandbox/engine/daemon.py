@@ -59,8 +59,12 @@ def answers(base_url: str | None = None, timeout: int = 3) -> bool:
 def connect(base_url: str | None = None, timeout: int = 60) -> docker.DockerClient:
     """A client that honours DOCKER_HOST, DOCKER_TLS_VERIFY and DOCKER_CERT_PATH. Raises DockerException."""
     if base_url is not None:
-        return docker.DockerClient(base_url=base_url, timeout=timeout, version="auto")
-    return docker.from_env(timeout=timeout, version="auto")
+        client = docker.DockerClient(base_url=base_url, timeout=timeout, version="auto")
+    else:
+        client = docker.from_env(timeout=timeout, version="auto")
+    # Else every call would look through the environment for proxies, which fails while another thread changes it.
+    client.api.trust_env = False
+    return client
 
 
 def missing_packages() -> list[str]:

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -287,6 +288,30 @@ def test_closing_leaves_nothing_even_of_channels_still_open(client: docker.Docke
     sandbox.close()
     sandbox.close()
     assert containers(client, "test-close") == []
+
+
+def test_the_environment_may_change_meanwhile(client: docker.DockerClient) -> None:
+    """The threads that start and remove containers live through it: the HTTP client would iterate over it."""
+    changing = True
+
+    def change() -> None:
+        while changing:
+            os.environ["LVMH_TEST_CHANGING"] = "x"
+            del os.environ["LVMH_TEST_CHANGING"]
+
+    thread = threading.Thread(target=change)
+    thread.start()
+    try:
+        sandbox = open_docker(Limits(), 1, "test-changing")
+        for _ in range(3):
+            sandbox.open().close()
+        remover = sandbox._remover
+        assert remover.is_alive()
+        sandbox.close()
+    finally:
+        changing = False
+        thread.join()
+    assert containers(client, "test-changing") == []
 
 
 # ---------------------------------------------------------------- engines
