@@ -24,7 +24,7 @@ from sandbox import cgroup, seccomp
 from sandbox.bundle import make_bundle
 from sandbox.interface import Limits, Sandbox, Verdict
 from sandbox.session import Session
-from tests.conftest import BACK_ENDS, LIMITS, PLAIN, SETUP, Laboratory, RefusingHost, policy
+from tests.conftest import BACK_ENDS, LIMITS, PLAIN, SETUP, Laboratory, RefusingHost, make_shard, policy
 
 Group = Callable[[Laboratory], bool]
 
@@ -517,26 +517,31 @@ def test_the_kernels_word_on_the_process(lab: Laboratory) -> None:
 
 
 def test_no_file_is_setuid_or_has_capabilities(lab: Laboratory) -> None:
-    found = lab.look(
-        """
-        import stat
-        found = []
-        for folder, folders, names in os.walk("/"):
-            if folder == "/proc":
-                folders.clear()
-            for name in names:
-                try:
-                    path = f"{folder}/{name}"
-                    mode = os.lstat(path).st_mode
-                    if stat.S_ISREG(mode) and mode & 0o6000:
-                        found.append(path)
-                    if stat.S_ISREG(mode) and mode & 0o111 and "security.capability" in os.listxattr(path):
-                        found.append(path)
-                except OSError:
-                    pass
-        """
-    )
-    assert found == []
+    """Each question looks at a share of the files, since one question's time is short."""
+    body = """
+    import stat
+    found, number, share = [], 0, int(query.id[1:])
+    for folder, folders, names in os.walk("/"):
+        if folder == "/":
+            folders.remove("proc")
+        for name in names:
+            number += 1
+            if number % 8 != share:
+                continue
+            try:
+                path = f"{folder}/{name}"
+                mode = os.lstat(path).st_mode
+                if stat.S_ISREG(mode) and mode & 0o6000:
+                    found.append(path)
+                if stat.S_ISREG(mode) and mode & 0o111 and "security.capability" in os.listxattr(path):
+                    found.append(path)
+            except OSError:
+                pass
+    return Answer("A", "x", (), {"found": found, "number": number})
+    """
+    outcome = lab.run(policy(body), make_shard(8))
+    assert [question.answer and question.answer.diagnostics["found"] for question in outcome.questions] == [[]] * 8
+    assert outcome.questions[0].answer and outcome.questions[0].answer.diagnostics["number"] > 500
 
 
 def test_execution_from_writable_memory_is_denied_or_named(lab: Laboratory) -> None:
