@@ -27,6 +27,7 @@ def run(search: Search, iterations: int) -> None:
 def start(search: Search) -> None:
     """Iteration 0: the policy that the search starts from, measured and put on the frontier."""
     stages.seed(search)
+    stages.smoke_seed(search)
     stages.measure_seed(search, "development")
     stages.measure_seed(search, "validation")
     stages.references(search)

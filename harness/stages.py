@@ -60,6 +60,19 @@ def seed(s: Search) -> TakenIn:
     return s.stage(0, "intake", TakenIn, work)
 
 
+def smoke_seed(s: Search) -> Gated:
+    """The starting policy must run; and a candidate that behaves like it is a repeat."""
+
+    def work() -> Gated:
+        verdict, behaviour = smoke_run.check(s.evaluator, bundle(s, 0), "development", s.smoke_questions, "0000/smoke")
+        return Gated.of(verdict, behaviour)
+
+    found = s.stage(0, "smoke", Gated, work)
+    if found.rejected:
+        raise UserError(f"the starting policy {s.config.run.parent} does not run here: {found.verdict.reason}")
+    return found
+
+
 def measure_seed(s: Search, split: str) -> Measured:
     """The starting policy on one split; the validation figures make it the first frontier."""
     name = {"development": "develop", "validation": "validate"}[split]
