@@ -161,6 +161,8 @@ def _cause(name: str, last: Outcome) -> str:
         return ""
     if name == "validate":
         return "passed on the development split, but not measurably better on the held-out videos"
+    if isinstance(last, Measured):
+        return "; ".join(last.reasons)
     return last.summary
 
 

@@ -14,6 +14,8 @@ from harness.evaluation.report import overview
 from harness.outcomes import Measured
 from harness.state.store import RunStore
 
+LINE = 110
+"""Characters of a cause in a table; ``show`` has all of it."""
 OFFLINE = "offline profile: no language model was called; these are not language-model results"
 
 
@@ -96,7 +98,7 @@ def print_log(out: Console, rows: list[dict[str, Any]]) -> None:
             percent(row["dev_accuracy"]),
             points(row["dev_delta"]),
             percent(row["validation_accuracy"]),
-            cell(row["cause"]),
+            cell(visible(row["cause"], LINE)),
         )
     out.print(table)
 
@@ -105,7 +107,8 @@ def print_attempt(out: Console, found: dict[str, Any]) -> None:
     """The story of one attempt, stage by stage."""
     for name, row in found["stages"].items():
         mark = Text("rejected", style="red") if row["rejected"] else Text("passed", style="green")
-        out.print(Text(f"{name:<11}", style="bold") + mark + Text("  ") + cell(row["summary"]))
+        summary = row["summary"].split("; ")[0] if row.get("reasons") else row["summary"]
+        out.print(Text(f"{name:<11}", style="bold") + mark + Text("  ") + cell(summary))
         if name == "propose" and row["proposal"]:
             for field, text in row["proposal"]["hypothesis"].items():
                 if text and field != "title":
