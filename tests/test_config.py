@@ -38,7 +38,7 @@ def test_defaults() -> None:
     assert config.run.iterations == 50
     assert (config.run.parent, config.run.profile, config.run.sandbox) == ("v00", "offline", "auto")
     assert config.budget == Budget() and config.limits == Limits()
-    assert config.promotion.model_dump() == {"eta": 0.01, "alpha": 0.05, "epsilon": 0.01, "saving": 0.1}
+    assert config.promotion.model_dump() == {"eta": 0.01, "alpha": 0.05, "epsilon": 0.02, "saving": 0.1}
     assert (config.gate.smoke_questions, config.author.attempts, config.author.form) == (8, 3, "function")
     assert config.caps.dollars == 10
     assert all(config.role(role) is None and config.key(role) is None for role in Role)
@@ -72,7 +72,9 @@ def test_every_plain_setting_has_a_variable_and_a_flag() -> None:
     names = [row.name for row in resolve({}, {}, None).explain()]
     for name in names:
         variable = "HARNESS_" + name.removeprefix("run.").replace(".", "_").upper()
-        probe = {"run.sandbox": "docker", "author.form": "file", "gate.reviewer": "no"}.get(name, "1")
+        probe = {"run.sandbox": "docker", "author.form": "file", "gate.reviewer": "no", "promotion.alpha": "0.25"}.get(
+            name, "1"
+        )
         expect = {"gate.reviewer": False}.get(name, probe)
         if name == "run.profile":
             continue
