@@ -7,6 +7,7 @@ from typing import Any
 from harness.evaluation.outcomes import Evaluation
 from harness.evaluation.report import figures
 from harness.frontier import point
+from harness.models.replies import read_booked, read_learned
 from harness.outcomes import (
     Audited,
     Closed,
@@ -21,6 +22,7 @@ from harness.outcomes import (
 )
 from harness.state.store import RunStore
 
+REPLIES = "replies.db"
 KINDS: dict[str, type[Outcome]] = {
     "recall": Recalled,
     "propose": Proposed,
@@ -76,6 +78,25 @@ def status(store: RunStore) -> dict[str, Any]:
         "test_uses": sum(stage == "closing" for _, stage in stages),
         "search_tokens": last.spent_tokens if last else 0,
         "search_dollars": last.spent_dollars if last else 0.0,
+        "spent": spent(store),
+        "learned": [
+            {"endpoint": endpoint, "model": model, "parameter": fact.parameter, "remedy": fact.remedy}
+            for (endpoint, model), fact in read_learned(store.folder / REPLIES)
+        ],
+    }
+
+
+def spent(store: RunStore) -> dict[str, dict[str, Any]]:
+    """Everything booked in the run so far by role, calls lost in flight at their reservation."""
+    return {
+        role.value: {
+            "requests": usage.requests,
+            "prompt_tokens": usage.prompt_tokens,
+            "completion_tokens": usage.completion_tokens,
+            "dollars": usage.dollars,
+            "estimated": usage.estimated,
+        }
+        for role, (usage, _) in read_booked(store.folder / REPLIES).items()
     }
 
 
