@@ -16,9 +16,9 @@ REPLY_CHARS = 200_000
 FIELD_CHARS = 600
 """What is kept of one line of the hypothesis."""
 
-FENCE = re.compile(r"^[ \t]*(```+|~~~+)[ \t]*([^\n`]*)$", re.MULTILINE)
+FENCE = re.compile(r"^[ \t]*(```+|~~~+)([^\n`]*)$", re.MULTILINE)
 LABEL = re.compile(
-    r"^[\s>*#_-]*(title|what|why|accuracy|tokens|latency|rule)[\s*_]*:[\s*_]*(.*)$", re.IGNORECASE | re.MULTILINE
+    r"^[ \t>*#_-]*(title|what|why|accuracy|tokens|latency|rule)[\s*_]*:[\s*_]*(.*)$", re.IGNORECASE | re.MULTILINE
 )
 PATCH = re.compile(r"^(diff --git |--- |\+\+\+ |@@ -|<{7} |>{7} |\*\*\* Begin Patch)", re.MULTILINE)
 FIELDS: Mapping[str, str] = {

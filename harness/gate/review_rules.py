@@ -33,7 +33,7 @@ ADDRESSES = re.compile(
             r"\b(new|updated|real|actual|final)\W+(instructions?|verdict)\b",
             r"\bverdict\b[\"']?\s*[:=]|\bnonce\b|\breviewers?\b|\bdecision[\"']?\s*[:=]\s*[\"']?approve",
             r"<\|?\s*/?(im_start|im_end|system|assistant|user|endoftext|inst)\b|\[/?INST\]",
-            r"^\W*(system|assistant|human)\s*:",
+            r"^[^\w\n]*(system|assistant|human)\s*:",
             r"\b(authori[sz]ed|exempt(ed)?|waived?)\W+(by|from|for)\b|\bend of (file|data|material|fence)\b",
         )
     ),

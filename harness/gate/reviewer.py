@@ -152,7 +152,7 @@ def absent_token(material: str, seed: int, purpose: str) -> str:
 def judge(text: str, nonce: str, rules: Mapping[str, str]) -> tuple[Finding, ...]:
     """Findings of a reply; empty only for a complete, consistent approval with the right nonce."""
     stripped = text.strip()
-    fenced = re.fullmatch(r"```(?:json)?\s*\n(.*?)\n?```", stripped, re.DOTALL)
+    fenced = re.fullmatch(r"```(?:json)?[^\S\n]*\n(.*)```", stripped, re.DOTALL)
     try:
         reply = Reply.model_validate(json.loads(fenced[1] if fenced else stripped))
     except (ValueError, ValidationError, RecursionError):

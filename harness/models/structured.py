@@ -18,7 +18,7 @@ REPAIR_CHARS = 200_000
 DEPTH = 64
 STEPS = 100_000
 """Comparisons of a part of the value with a part of the schema, at most."""
-FENCE = re.compile(r"\A\s*```[a-zA-Z]*\s*\n(.*?)\n\s*```\s*\Z", re.DOTALL)
+FENCE = re.compile(r"\A\s*```[a-zA-Z]*[^\S\n]*\n(.*)\n[^\S\n]*```\s*\Z", re.DOTALL)
 TYPES: Mapping[str, type | tuple[type, ...]] = {
     "object": dict,
     "array": list,

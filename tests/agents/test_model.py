@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+import time
 from typing import Any
 
 import pytest
@@ -184,3 +185,13 @@ def test_fields_are_one_line_and_capped() -> None:
 def test_odd_replies_have_a_typed_error(text: str) -> None:
     with pytest.raises(ReplyError):
         parse_reply(text)
+
+
+@pytest.mark.parametrize(
+    "reply", ["\n" * 190_000, "TITLE: a\nWHAT: b\n```" + " " * 190_000 + "`\n", "> - * # " * 20_000, "`" * 190_000]
+)
+def test_a_reply_made_to_be_slow_is_read_in_no_time(reply: str) -> None:
+    began = time.process_time()
+    with pytest.raises(ReplyError):
+        parse_reply(f"{reply}\n```python\nx = 1\n```" if reply.startswith("\n") else reply)
+    assert time.process_time() - began < 3
