@@ -10,8 +10,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-import simplemma
-
 from policies.blocks.lexicon import (
     DETERMINERS,
     FURNITURE,
@@ -24,7 +22,7 @@ from policies.blocks.lexicon import (
     QUOTED,
     SPEAKER,
 )
-from policies.blocks.tokens import function_word, normal
+from policies.blocks.tokens import function_word, in_dictionary, normal
 
 FIELDS = ("EVENT", "PEOPLE", "OBJECTS", "PLACE", "DIALOGUE")
 """The five fields of an event record, in the order the method names them."""
@@ -83,7 +81,7 @@ def _named(pieces: list[str], lowered: list[str]) -> tuple[str, ...]:
             found.append(name)
         elif normal(lowered[at]) and not function_word(normal(lowered[at])):
             follower = lowered[at + 1] if at + 1 < len(lowered) else ""
-            if _VERB.search(follower) or not simplemma.is_known(name.casefold(), "en"):
+            if _VERB.search(follower) or not in_dictionary(name.casefold()):
                 found.append(name)
     return tuple(dict.fromkeys(found))
 

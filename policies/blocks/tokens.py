@@ -50,7 +50,12 @@ SPEECH_WORDS = _set("say tell talk discuss mention ask conversation suggest joke
 
 
 def _lemma(word: str) -> str:
-    return simplemma.lemmatize(word, "en").casefold()
+    return simplemma.lemmatize(word, "en", low_memory=True).casefold()
+
+
+def in_dictionary(word: str) -> bool:
+    """Whether the lemmatiser's dictionary holds this casefolded word."""
+    return simplemma.is_known(word, "en", low_memory=True)  # a table of 2 MB, else one of 20 that each fork would copy
 
 
 _FUNCTION = STOP_WORDS | FUNCTION_WORDS | QUESTION_WORDS
