@@ -6,10 +6,12 @@ import os
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from harness.data.egolife import import_egolife
 from policies.contract import Budget, NoModel, Query, Refused, Reply, Request, Setup, Utterance, Window
 from sandbox.bundle import make_bundle
 from sandbox.interface import Limits, Sandbox, SandboxError, Shard, ShardOutcome
@@ -157,3 +159,16 @@ def has_cgroup() -> Callable[[Laboratory], bool]:
 
 def letters(outcome: ShardOutcome) -> Sequence[str | None]:
     return [question.answer.choice if question.answer else None for question in outcome.questions]
+
+
+@pytest.fixture(scope="session")
+def egolife_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The real EgoLifeQA in the native format, imported once. Where it is missing the test is skipped, not in CI."""
+    shared = Path(os.environ.get("LVMH_SHARED") or Path(__file__).resolve().parents[2] / "shared")
+    source = shared / "data" / "egolife"
+    if not source.is_dir():
+        missing = pytest.fail if os.environ.get("CI") == "true" else pytest.skip
+        missing(f"no EgoLifeQA files at {source}; LVMH_SHARED names the folder that holds data/egolife")
+    folder = tmp_path_factory.mktemp("egolife") / "egolife"
+    import_egolife(source, folder)
+    return folder
