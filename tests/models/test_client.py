@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
+import socket
+import threading
 import time
 from email.utils import formatdate
 from typing import Any
@@ -312,6 +315,25 @@ def test_a_hang_is_lost_after_the_timeout(make: Any, server: Any, say: Any) -> N
     started = time.monotonic()
     with pytest.raises(LostInFlight, match="no reply in time"):
         make(timeout=0.3).chat(request(), 60)
+    assert time.monotonic() - started < 20
+
+
+def test_a_dripping_head_is_lost_after_the_timeout(make: Any) -> None:
+    over = threading.Event()
+
+    def drip() -> None:
+        connection, _ = listener.accept()
+        with connection, contextlib.suppress(OSError):
+            connection.sendall(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+            while not over.wait(0.05):
+                connection.sendall(b"x")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=drip, daemon=True).start()
+        started = time.monotonic()
+        with pytest.raises(LostInFlight, match="did not end in time"):
+            make(base_url=f"http://127.0.0.1:{listener.getsockname()[1]}/v1", timeout=0.5).chat(request(), 60)
+        over.set()
     assert time.monotonic() - started < 20
 
 
