@@ -96,8 +96,15 @@ class Lineage:
         self._git.set_refs(wanted)
 
     def tidy(self) -> None:
-        """Remove what a kill left half written. Only for the one writer of the run."""
+        """Remove what a kill left half written, git's own locks among it. Only for the one writer of the run.
+
+        A git that dies within a transaction (a power cut, the kernel out of memory) leaves its locks, and no git would
+        set those references ever again.
+        """
         self._objects.tidy()
+        locks = [self.path / "HEAD.lock", self.path / "packed-refs.lock", *(self.path / "refs").rglob("*.lock")]
+        for lock in locks:
+            lock.unlink(missing_ok=True)
 
     # ------------------------------------------------------------ reading
 

@@ -199,6 +199,19 @@ def test_references_that_git_does_not_have_yet_are_set(run: Path) -> None:
     assert verify_chain(run).ok
 
 
+def test_locks_of_a_git_that_died_are_removed(run: Path, kit: Any) -> None:
+    repository = run / "lineage.git"
+    locks = [repository / name for name in ("HEAD.lock", "packed-refs.lock", "refs/heads/main.lock")]
+    for lock in locks:
+        lock.touch()
+    with RunStore.open(run, write=True, clock=kit.ticking()) as store:
+        commit = store.refs()["refs/heads/candidate/0003-idea"]
+        refs = {"refs/heads/main": commit, "refs/tags/frontier/0000": None}
+        store.commit_stage(4, "promote", kit.Note(text="x"), summary="x", refs=refs)
+        assert store.lineage.refs()["refs/heads/main"] == commit
+    assert not any(lock.exists() for lock in locks)
+
+
 def test_a_killed_creation_is_begun_again(tmp_path: Path, kit: Any) -> None:
     folder = tmp_path / "run"
     with RunStore.create(folder, kit.manifest()) as store:
