@@ -62,6 +62,8 @@ BUILDS_PER_WINDOW = 4
 systems it compares with."""
 EMBEDS_PER_WINDOW = 16
 """Texts embedded in construction per window: four keys and five fields, with room to spare. Not given."""
+REPAIR_CHARS = 8_000
+"""Longer replies are not repaired: the repair's time grows with the square of its input. Not given."""
 EMBED_CHARS = 8_000
 """Cap of one text to embed. Not given."""
 
@@ -150,6 +152,7 @@ class Services:
         done = self.construction.builds
         if key not in done and len(done) >= BUILDS_PER_WINDOW * self.windows:
             raise OverBudget(f"more than {BUILDS_PER_WINDOW} Build requests per window of the video")
+        done.setdefault(key, Cost())  # one that the endpoint refuses costs nothing, and is counted all the same
         reply = self._chat(Role.BUILDER, build.messages, build.max_tokens, build.schema, "build")
         done[key] = priced(reply.usage, reply.seconds)
         return BuildReply(_value(reply, build.schema))
@@ -355,9 +358,11 @@ def _value(reply: ChatReply, schema: Mapping[str, Any]) -> Any:
 
 
 def _repaired(text: str) -> Any:
+    if len(text) > REPAIR_CHARS:
+        raise ModelFailed(f"the model's reply is no JSON and, with {len(text)} characters, too long to be repaired")
     try:
         return json_repair.loads(text)
-    except (ValueError, RecursionError):
+    except Exception:  # a third party's parser over hostile text: whatever it raises, there is no value
         raise ModelFailed("the model's reply is no JSON") from None
 
 

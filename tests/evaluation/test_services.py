@@ -275,6 +275,7 @@ def test_generate_json(models: ModelHub, server: Any) -> None:
         '{"event": "x", "more": ' + "9" * 5_000 + "}",
         '{"event": "x", "more": ' + "[" * 3_000,
         '{"event": "x", "more": ' + "[" * 200 + "]" * 200 + "}",
+        '{"' * 100_000,
         "no JSON at all",
     ],
 )
@@ -328,6 +329,14 @@ def test_construction_is_bounded(models: ModelHub, server: Any) -> None:
     assert isinstance(host.serve(Embed(texts), None), EmbedReply)
     assert isinstance(host.serve(Embed(texts), None), EmbedReply)  # the same again
     refused(host.serve(Embed(("more",)), None), contract.OverBudget, "per window")
+
+
+def test_builds_that_the_endpoint_refuses_are_counted(models: ModelHub, server: Any) -> None:
+    server.behave = lambda body: (400, "prompt is too long for this model")
+    host = services(models, windows=1)
+    replies = [host.serve(replace(BUILD, messages=(Message("user", f"w{k}"),)), None) for k in range(6)]
+    assert [type(reply) for reply in replies] == 4 * [contract.ModelFailed] + 2 * [contract.OverBudget]
+    assert sum(cost.tokens for cost in host.construction.builds.values()) == 0
 
 
 def test_embed(models: ModelHub, server: Any) -> None:
