@@ -62,3 +62,14 @@ def _measure(tree: ast.AST) -> tuple[int, int]:
         deepest = max(deepest, depth)
         pending.extend((child, depth + 1) for child in ast.iter_child_nodes(node))
     return nodes, deepest
+
+
+def check_nesting(path: str, value: object, limits: StaticLimits) -> Iterator[Finding]:
+    """A finding for a JSON value nested so deep that not everything which reads it later could."""
+    pending, depth = [value], 0
+    while pending and depth <= limits.depth:
+        depth += 1
+        inner = [item.values() if isinstance(item, dict) else item for item in pending if isinstance(item, dict | list)]
+        pending = [item for items in inner for item in items]
+    if pending:
+        yield Finding(rule="S09", path=path, message=f"nesting of more than {limits.depth}")

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from harness.gate.interface import Decision, Finding, StageVerdict
 from harness.gate.literals import DataWords, check_json, check_literals, check_words
 from harness.gate.rules import StaticLimits
-from harness.gate.size import check_lines, check_size
+from harness.gate.size import check_lines, check_nesting, check_size
 from harness.gate.source import check_characters, check_files, decode, escape
 from harness.gate.syntax import check_syntax, module
 from principles.h0 import Constitution, StaticRules
@@ -116,4 +116,5 @@ def _json(path: str, text: str, limits: StaticLimits) -> Iterator[Finding]:
     except (ValueError, RecursionError) as error:
         yield Finding(rule="S04", path=path, message=f"not JSON: {escape(str(error), 120)}")
         return
+    yield from check_nesting(path, value, limits)
     yield from check_json(path, value, limits)

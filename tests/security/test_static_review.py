@@ -290,6 +290,8 @@ def test_json_files_are_held_to_the_same_rules() -> None:
     assert rules(review(GOOD, table__json=str(list(range(200))))) == {"S13"}
     assert rules(review(GOOD, table__json="{")) == {"S04"}
     assert rules(review(GOOD, table__json="[" * 20_000 + "]" * 20_000)) == {"S04"}
+    assert rules(review(GOOD, table__json="[" * 900 + "]" * 900)) == {"S09"}  # it loads, if not everywhere
+    assert rules(review(GOOD, table__json='{"a":' * 60 + "1" + "}" * 60)) == {"S09"}
     assert review(GOOD, weights__json='{"event": 3.0, "people": 2.5}').decision is Decision.APPROVE
 
 
