@@ -23,6 +23,7 @@ from tests.conftest import Laboratory, RefusingHost, make_shard, policy
 HOLDER = policy(
     """
     import gc
+    gc.unfreeze()  # the runner keeps what the parent made from the collector's list
     held = repr([o.captions for o in gc.get_objects() if type(o) is Window])
     held += repr([w.captions for w in self.windows]) + repr(globals())
     return Answer("A", "x", (), {"held": sorted(set(re.findall(r"caption-\\d+", held)))})
@@ -157,6 +158,7 @@ def test_the_bundle_of_questions_asked_later_is_not_inside(lab: Laboratory) -> N
     shard = make_shard(3)
     body = """
     import gc
+    gc.unfreeze()
     ids = sorted({o.id for o in gc.get_objects() if type(o) is Query} | {query.id})
     return Answer("A", "x", (), {"ids": ids})
     """
