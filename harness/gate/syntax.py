@@ -26,6 +26,10 @@ class Module:
     """Module names of the package's own files."""
     aliases: Mapping[str, str]
     """Dotted name behind each imported local name."""
+    modules: frozenset[str]
+    """Those of the imported local names that stand for a module."""
+    owned: frozenset[int]
+    """Names (by ``id`` of the node) of which an attribute is taken."""
     functions: frozenset[str]
     """Functions and classes defined anywhere in the file."""
 
@@ -44,21 +48,35 @@ class Module:
         parts.append(self.aliases.get(node.id, node.id))
         return ".".join(reversed(parts))
 
+    def of_module(self, node: ast.AST) -> bool:
+        """Whether the attribute chain begins at an imported module."""
+        while isinstance(node, ast.Attribute):
+            node = node.value
+        return isinstance(node, ast.Name) and node.id in self.modules
+
 
 def module(path: str, tree: ast.Module, allowed: StaticRules, siblings: frozenset[str]) -> Module:
     """Collect imports and definitions of a parsed file."""
     aliases: dict[str, str] = {}
     functions: set[str] = set()
+    modules: set[str] = set()
+    owned: set[int] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for name in node.names:
                 aliases[name.asname or name.name.split(".")[0]] = name.name if name.asname else name.name.split(".")[0]
+                modules.add(name.asname or name.name.split(".")[0])
         elif isinstance(node, ast.ImportFrom):
             for name in node.names:
-                aliases[name.asname or name.name] = f"{node.module or ''}.{name.name}".lstrip(".")
+                dotted = f"{node.module or ''}.{name.name}".lstrip(".")
+                aliases[name.asname or name.name] = dotted
+                if dotted in allowed.imports or node.module in (None, "policies", *allowed.import_packages):
+                    modules.add(name.asname or name.name)
+        elif isinstance(node, ast.Attribute):
+            owned.add(id(node.value))
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             functions.add(node.name)
-    return Module(path, tree, allowed, siblings, aliases, frozenset(functions))
+    return Module(path, tree, allowed, siblings, aliases, frozenset(modules), frozenset(owned), frozenset(functions))
 
 
 def check_syntax(m: Module) -> Iterator[Finding]:
@@ -113,6 +131,8 @@ def _name(m: Module, node: ast.Name) -> Iterator[Finding]:
         yield m.finding("S06", node, f"forbidden name {node.id}")
     elif _dunder(node.id) and node.id not in rules.DUNDERS | rules.DUNDER_READS:
         yield m.finding("S07", node, f"dunder name {escape(node.id)}")
+    elif node.id in m.modules and id(node) not in m.owned:
+        yield m.finding("S07", node, f"module {node.id} used as a value: write {node.id}.NAME where it is needed")
 
 
 def _attribute(m: Module, node: ast.Attribute) -> Iterator[Finding]:
@@ -122,11 +142,11 @@ def _attribute(m: Module, node: ast.Attribute) -> Iterator[Finding]:
             yield m.finding("S07", node, f"dunder attribute {escape(name)}")
     elif name in m.allowed.forbidden_attributes:
         yield m.finding("S06", node, f"forbidden attribute {name}")
-    elif isinstance(node.value, ast.Name) and node.value.id in m.aliases:
+    elif m.of_module(node) or (isinstance(node.value, ast.Name) and node.value.id in m.aliases):
         if name.startswith("_"):
             yield m.finding("S07", node, f"private attribute {escape(name)} of an imported name")
         elif name in rules.UNSAFE_MODULE_NAMES:
-            yield m.finding("S06", node, f"module {name} reached through {escape(node.value.id)}")
+            yield m.finding("S06", node, f"module {name} reached through {escape(m.dotted(node.value))}")
     yield from _dotted_use(m, node, m.dotted(node))
 
 
