@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.gate.interface import Decision, Finding, StageVerdict
+from harness.gate.static import parse
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,9 @@ def _canonical_json(text: str) -> str:
 
 def normalised(source: str) -> str:
     """The canonical text of one module's syntax tree."""
-    tree = ast.parse(source)
+    tree, error = parse("a module", source)
+    if tree is None:
+        raise ValueError(error.message if error else "does not parse")
     constants = _module_constants(tree)
     statements = []
     for node in tree.body:

@@ -6,14 +6,16 @@ import json
 import random
 import re
 import time
+import warnings
 from typing import Any
 
 import pytest
 
 from harness.agents.interface import Brief, FrontierEntry, Malformed, Proposal
-from harness.agents.model import SIZES, ModelAuthor, choose_target
+from harness.agents.model import SIZES, ModelAuthor, choose_target, whole_file
 from harness.agents.parsing import ReplyError, parse_hypothesis, parse_reply
 from harness.agents.splice import targets
+from harness.gate.duplicates import normalised
 from harness.models.counting import count_tokens
 from meta_memory.records import AttemptView
 from policies import library
@@ -195,3 +197,10 @@ def test_a_reply_made_to_be_slow_is_read_in_no_time(reply: str) -> None:
     with pytest.raises(ReplyError):
         parse_reply(f"{reply}\n```python\nx = 1\n```" if reply.startswith("\n") else reply)
     assert time.process_time() - began < 3
+
+
+def test_no_warning_about_a_candidates_text_is_shown() -> None:
+    code = "class Policy:\n    x = '\\q\\\x9b31m'\n"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert whole_file(code) == code and normalised(code)
