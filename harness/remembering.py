@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from harness.agents.interface import Hypothesis
 from harness.evaluation.metrics import by_type
 from harness.evaluation.outcomes import Evaluation
@@ -163,7 +165,7 @@ def _cause(name: str, last: Outcome) -> str:
         return "passed on the development split, but not measurably better on the held-out videos"
     if isinstance(last, Measured):
         return "; ".join(last.reasons)
-    return last.summary
+    return re.sub("^(rejected|malformed): ", "", last.summary)
 
 
 def close(s: Search, iterations: int) -> Closed | None:

@@ -48,6 +48,8 @@ def _what_follows(attempt: Attempt) -> str:
             return "The idea was not measured; keep within the rule before trying it again."
         case "duplicates":
             return "Change what the policy does, not how it is written."
+        case "smoke" if "D03" in attempt.rules:
+            return "Change something that shows in answers or evidence."
         case "smoke":
             return "The idea was not measured; make it run on a few questions first."
         case "promoted":

@@ -39,9 +39,12 @@ def main() -> None:
     """Entry point: one clear line and exit 2 for what the user can mend, never a traceback."""
     errors = Console(stderr=True, soft_wrap=True)
     try:
-        cli.main(standalone_mode=False)
-    except click.ClickException as error:
+        sys.exit(cli.main(standalone_mode=False) or 0)  # what a command gave to context.exit comes back as a value
+    except click.exceptions.NoArgsIsHelpError as error:
         error.show()
+        sys.exit(2)
+    except click.ClickException as error:
+        errors.print(f"harness: {_in_one_line(error)}", style="red", markup=False, highlight=False)
         sys.exit(2)
     except UserError as error:
         errors.print(f"harness: {visible(str(error))}", style="red", markup=False, highlight=False)
@@ -58,3 +61,10 @@ def main() -> None:
         line = f"harness: internal error, {name}: {visible(str(error), 300)}; please report it with {Path(file.name)}"
         errors.print(line, style="red", markup=False, highlight=False)
         sys.exit(1)
+
+
+def _in_one_line(error: click.ClickException) -> str:
+    """Click's message, and where the usage stands."""
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    where = f"; see: {context.command_path} --help" if context else ""
+    return visible(" ".join(error.format_message().split()).rstrip("."), 600) + where

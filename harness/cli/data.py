@@ -38,7 +38,9 @@ def egolife(path: Path, out: Path, subject: str, as_json: bool) -> None:
 
 @data.command()
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder to write; must not exist yet.")
-@click.option("--seed", default=0, show_default=True, type=int, help="The same seed gives the same bytes.")
+@click.option(
+    "--seed", default=0, show_default=True, type=click.IntRange(min=0), help="The same seed gives the same bytes."
+)
 @click.option("--scale", default=1.0, show_default=True, type=float, help="0.2 to 1: shorter days, fewer questions.")
 @json_option
 def make(out: Path, seed: int, scale: float, as_json: bool) -> None:

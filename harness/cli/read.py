@@ -25,7 +25,9 @@ def status(run_name: str | None, as_json: bool) -> None:
         return
     out = console()
     for name, value in facts.items():
-        out.print(f"{name.replace('_', ' '):<18} {visible(str(value), 200)}", markup=False)
+        out.print(f"{name.replace('_', ' '):<18} {visible(_plain(value), 200)}", markup=False)
+    if facts["offline"]:
+        out.print(OFFLINE, style="yellow")
 
 
 @click.command()
@@ -92,6 +94,15 @@ def known(store: RunStore, k: int) -> None:
     iterations = {iteration for iteration, _ in store.stages()}
     if k not in iterations:
         raise UserError(f"run {store.manifest.name} has no iteration {k}; it has 0 to {max(iterations)}")
+
+
+def _plain(value: object) -> str:
+    """A fact as words: lists and tables without their brackets."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_plain(inner)}" for name, inner in value.items()) or "-"
+    if isinstance(value, list):
+        return ", ".join(map(_plain, value)) or "-"
+    return str(value)
 
 
 def _tree(store: RunStore, k: int) -> str:

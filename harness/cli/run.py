@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,6 +24,9 @@ from harness.opening import searching
 from harness.progress import Progress
 from harness.search import Search, Stopped
 
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+"""Names of runs: they name folders and label containers."""
+
 
 @click.command()
 @click.option("--iterations", type=int, metavar="N", help="Total number of iterations; a run resumes by itself.")
@@ -41,8 +45,11 @@ def run(file: Path | None, **flags: object) -> None:
         config = settings({**flags, "data": str(bundled(console()))}, file)
     out = console()
     name = config.run.name or default_name(config)
-    if "/" in name or name.startswith("."):
-        raise UserError(f"--name {name!r}: a run's name holds no slash and starts with no dot")
+    if not NAME.fullmatch(name):
+        raise UserError(
+            f"a run cannot be called {visible(name, 120)}: letters, digits and . _ - only, 100 at most, the first a "
+            "letter or digit; give it another --name"
+        )
     folder = RUNS / name
     progress = Progress(out, config.run.iterations, spent=lambda: "")
     with stop_on_interrupt(out) as asked, searching(config, folder, progress, asked, announce=_say(out)) as search:
@@ -67,7 +74,7 @@ def _run(search: Search, iterations: int, progress: Progress) -> str:
 
 def default_name(config: Config) -> str:
     """The same command names the same run, so it resumes."""
-    data = Path(config.run.data).name
+    data = Path(config.run.data).resolve().name
     return f"{data}-{config.run.profile}-{config.run.parent}-s{config.run.seed}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from rich.console import Console
@@ -16,6 +17,8 @@ from harness.state.store import RunStore
 
 LINE = 110
 """Characters of a cause in a table; ``show`` has all of it."""
+WIDE = 110
+"""Columns from which on the log has room for causes."""
 OFFLINE = "offline profile: no language model was called; these are not language-model results"
 
 
@@ -87,10 +90,13 @@ def print_frontier(out: Console, store: RunStore) -> None:
 def print_log(out: Console, rows: list[dict[str, Any]]) -> None:
     """One line an attempt."""
     table = Table()
-    for name in ("k", "parent", "what it tried", "outcome", "dev %", "against parent", "validation %", "why"):
-        table.add_column(name, justify="right" if "%" in name or name in ("k", "parent") else "left")
+    wide = out.width >= WIDE
+    names = ["k", "parent", "what it tried", "ended at", "dev %", "against parent", "validation %"]
+    for name in [*names, "why"] if wide else names:
+        right = "%" in name or name in ("k", "parent")
+        table.add_column(name, justify="right" if right else "left", no_wrap=name == "ended at")
     for row in rows:
-        table.add_row(
+        cells: list[str | Text] = [
             str(row["iteration"]),
             str(row["parent"]),
             cell(row["title"]),
@@ -98,16 +104,21 @@ def print_log(out: Console, rows: list[dict[str, Any]]) -> None:
             percent(row["dev_accuracy"]),
             points(row["dev_delta"]),
             percent(row["validation_accuracy"]),
-            cell(visible(row["cause"], LINE)),
-        )
+        ]
+        table.add_row(*cells, *([cell(visible(row["cause"], LINE))] if wide else []))
     out.print(table)
+    if not wide:
+        out.print(f"why: harness show K, or a terminal of {WIDE} columns")
 
 
 def print_attempt(out: Console, found: dict[str, Any]) -> None:
     """The story of one attempt, stage by stage."""
     for name, row in found["stages"].items():
         mark = Text("rejected", style="red") if row["rejected"] else Text("passed", style="green")
+        if name in ("recall", "remember"):
+            mark = Text("done")
         summary = row["summary"].split("; ")[0] if row.get("reasons") else row["summary"]
+        summary = re.sub("^(rejected|passed)(: |$)", "", summary)
         out.print(Text(f"{name:<11}", style="bold") + mark + Text("  ") + cell(summary))
         if name == "propose" and row["proposal"]:
             for field, text in row["proposal"]["hypothesis"].items():

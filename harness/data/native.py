@@ -303,7 +303,7 @@ def read_file(folder: Path, name: str, expected: FileEntry | None, limit: int = 
         if file.parent != folder and file.parent.is_symlink():
             raise DataError(f"{file.parent}: is a symbolic link; put the folder itself there")
         descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise DataError(f"{file}: not found; give the folder of a data set (make one: harness data make)") from None
     except OSError as error:
         what = "is a symbolic link" if file.is_symlink() else error.strerror

@@ -10,8 +10,6 @@ import math
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-import bpe_openai
-
 if TYPE_CHECKING:
     from harness.models.interface import ChatRequest
 
@@ -27,6 +25,8 @@ MARGIN = 1.25
 
 @cache
 def _encoding() -> Any:
+    import bpe_openai  # loads its vocabularies when imported: half a second that most commands do not need
+
     return bpe_openai.get_encoding("o200k_base")
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.cli import main
 from tests.endtoend.conftest import Finished, command, environment
 
 Command = Callable[..., Finished]
@@ -181,6 +182,57 @@ def test_read_only_folder(copied: Path, harness: Command, small_data: Path, tmp_
 def test_no_run_yet(harness: Command) -> None:
     for arguments in (("status",), ("log",), ("show", "1"), ("frontier",)):
         assert_one_line(harness(*arguments), "harness run")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("nosuch",),
+        ("show", "-1"),
+        ("show", "abc"),
+        ("show",),
+        ("status", "--jsn"),
+        ("run", "--iterations", "many"),
+        ("run", "--iterations", "-1"),
+        ("run", "--workers", "-1"),
+        ("run", "--sandbox", "none"),
+        ("run", "--name", "a/b"),
+        ("run", "--name", ".."),
+        ("run", "--name", "a\x1b[31mb"),
+        ("run", "--name", "x" * 101),
+        ("run", "--config", "nowhere.toml"),
+        ("run", "--data", "nowhere"),
+        ("evaluate",),
+        ("evaluate", "--policy", "v00", "--split", "train"),
+        ("data", "make", "--out", "made", "--seed", "-1"),
+        ("data", "import", "egolife", "nowhere", "--out", "made"),
+        ("config", "--profile", "nowhere"),
+    ],
+    ids=" ".join,
+)
+def test_wrong_usage(
+    tmp_path: Path,
+    small_data: Path,
+    arguments: tuple[str, ...],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """In this process, for speed: the command's own entry point."""
+    given = ("--data", str(small_data)) if arguments[0] == "run" and "--data" not in arguments else ()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", ["harness", *arguments, *given])
+    for name in [name for name in os.environ if name.startswith(("HARNESS_", "OPENAI_"))]:
+        monkeypatch.delenv(name)
+    with pytest.raises(SystemExit) as stop:
+        main()
+    said = capsys.readouterr()
+    assert_one_line(Finished([], int(str(stop.value)), said.out, said.err))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_check_that_finds_something_ends_with_1(harness: Command, small_data: Path, tmp_path: Path) -> None:
+    assert harness("data", "check", str(small_data)).returncode == 0
+    assert harness("data", "check", str(tmp_path)).returncode == 1
 
 
 def test_unknown_names(copied: Path, harness: Command) -> None:
