@@ -50,10 +50,14 @@ class BubblewrapSandbox:
         """A fresh channel from the pool. Raises SandboxError."""
         return self._pool.take()
 
+    def ready(self) -> None:
+        """Wait until a channel can be opened at once. Raises SandboxError."""
+        self._pool.wait()
+
     def probe(self) -> tuple[Probe, ...]:
         """Run the start-up probes once, in a sandbox like this one. Raises SandboxError."""
         if self._probes is None:
-            trial = BubblewrapSandbox(small(self.limits), 1, self.has_groups)
+            trial = BubblewrapSandbox(small(self.limits), 0, self.has_groups)
             try:
                 self._probes = run_probes(trial)
             finally:
@@ -219,7 +223,7 @@ def open_bubblewrap(limits: Limits, pool_size: int, cgroups: bool = True) -> Bub
     """
     sandbox = BubblewrapSandbox(limits, pool_size, cgroups)
     try:
-        sandbox.open().close()
+        sandbox.ready()
     except SandboxError as error:
         sandbox.close()
         if sandbox.has_groups:

@@ -80,10 +80,14 @@ class DockerSandbox:
         """A fresh channel from the pool. Raises SandboxError."""
         return self._pool.take()
 
+    def ready(self) -> None:
+        """Wait until a channel can be opened at once. Raises SandboxError."""
+        self._pool.wait()
+
     def probe(self) -> tuple[Probe, ...]:
         """Run the start-up probes once, in a sandbox like this one. Raises SandboxError."""
         if self._probes is None:
-            trial = DockerSandbox(small(self.limits), 1, self._run_id)
+            trial = DockerSandbox(small(self.limits), 0, self._run_id)
             try:
                 self._probes = run_probes(trial)
             finally:
@@ -136,7 +140,7 @@ def open_docker(limits: Limits, pool_size: int, run_id: str) -> DockerSandbox:
     """A sandbox whose first container has started. Raises SandboxError, with how to mend it."""
     sandbox = DockerSandbox(limits, pool_size, run_id)
     try:
-        sandbox.open().close()
+        sandbox.ready()
     except SandboxError:
         sandbox.close()
         raise

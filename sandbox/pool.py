@@ -39,11 +39,12 @@ def prepare(channel: Channel, prelude: Prelude) -> None:
 
 
 class Pool:
-    """Keeps ``size`` channels ready; ``start`` makes one, prepared, and raises SandboxError."""
+    """Keeps ``size`` channels ready (0: each is made when it is asked for); ``start`` makes one, prepared, and raises
+    SandboxError."""
 
     def __init__(self, start: Callable[[], Channel], size: int) -> None:
         self._start = start
-        self._size = max(size, 1)
+        self._size = size
         self._ready: deque[Channel] = deque()
         self._error: SandboxError | None = None
         self._wanted = 0
@@ -55,18 +56,26 @@ class Pool:
     def take(self) -> Channel:
         """A prepared channel, at once where one is ready. Raises SandboxError."""
         with self._changed:
-            self._wanted += 1
+            self._wait()
+            channel = self._ready.popleft()
             self._changed.notify_all()
-            try:
-                self._changed.wait_for(lambda: self._ready or self._error or self._closed)
-            finally:
-                self._wanted -= 1
-            if self._closed:
-                raise SandboxError("the sandbox is closed")
-            if self._ready:
-                channel = self._ready.popleft()
-                self._changed.notify_all()
-                return channel
+            return channel
+
+    def wait(self) -> None:
+        """Until a channel is ready; it stays in the pool. Raises SandboxError."""
+        with self._changed:
+            self._wait()
+
+    def _wait(self) -> None:
+        self._wanted += 1
+        self._changed.notify_all()
+        try:
+            self._changed.wait_for(lambda: self._ready or self._error or self._closed)
+        finally:
+            self._wanted -= 1
+        if self._closed:
+            raise SandboxError("the sandbox is closed")
+        if not self._ready:
             assert self._error is not None
             error, self._error = self._error, None
             self._changed.notify_all()
