@@ -72,8 +72,9 @@ def files(arguments: Mapping[str, str]) -> dict[str, Json]:
     starts = ("", "/proc/1/root", "/proc/self/root", "/proc/1/cwd")
     found = [start + path for start in starts if _readable(start + path)]
     name = Path(path).name
-    for folder, _, names in os.walk("/"):
-        if folder == "/proc":
+    for folder, folders, names in os.walk("/"):
+        if folder == "/proc":  # names of the kernel's own; links to the host were tried above
+            folders.clear()
             continue
         found += [f"{folder}/{name}"] if name in names else []
     return {"found": found}
