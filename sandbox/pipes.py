@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import selectors
+import select
 import subprocess
 import time
 
@@ -35,7 +35,7 @@ class Pipes:
             try:
                 view = view[os.write(self._stdin.fileno(), view) :]
             except BlockingIOError:
-                self._wait(self._stdin.fileno(), selectors.EVENT_WRITE, deadline)
+                self._wait(self._stdin.fileno(), select.POLLOUT, deadline)
             except BrokenPipeError:
                 self.ended = True
                 raise
@@ -56,7 +56,7 @@ class Pipes:
 
     def _fill(self, deadline: float) -> None:
         while True:
-            self._wait(self._stdout.fileno(), selectors.EVENT_READ, deadline)
+            self._wait(self._stdout.fileno(), select.POLLIN, deadline)
             with contextlib.suppress(BlockingIOError):
                 part = os.read(self._stdout.fileno(), 65_536)
                 if not part:
@@ -67,22 +67,22 @@ class Pipes:
 
     def _wait(self, descriptor: int, event: int, deadline: float) -> None:
         """Until ``descriptor`` is ready; prints are taken in meanwhile."""
-        with selectors.PollSelector() as selector:
-            selector.register(descriptor, event)
-            if not self._stderr.closed:
-                selector.register(self._stderr.fileno(), selectors.EVENT_READ)
-            while True:
-                left = deadline - time.monotonic()
-                if left <= 0:
-                    raise TimeoutError
-                ready = [key.fd for key, _ in selector.select(left)]
-                if not self._stderr.closed and self._stderr.fileno() in ready:
-                    number = self._stderr.fileno()
-                    if not self._drain():
-                        selector.unregister(number)
-                        self._stderr.close()
-                if descriptor in ready:
-                    return
+        poll = select.poll()
+        poll.register(descriptor, event)
+        prints = -1 if self._stderr.closed else self._stderr.fileno()
+        if prints >= 0:
+            poll.register(prints, select.POLLIN)
+        while True:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise TimeoutError
+            ready = [number for number, _ in poll.poll(min(left * 1000 + 1, 60_000))]
+            if prints in ready and not self._drain():
+                poll.unregister(prints)
+                self._stderr.close()
+                prints = -1
+            if descriptor in ready:
+                return
 
     def _drain(self) -> bool:
         """Take in prints that are there; False where no more will be taken."""
