@@ -32,7 +32,8 @@ def test_killed_and_resumed_is_the_same_run(small_data: Path, tmp_path: Path) ->
     _run(rough, arguments, None)
     assert kills >= 5, "the run ended before it could be killed often enough"
     assert facts(rough / "runs" / "one") == facts(calm / "runs" / "one")
-    verify_chain(rough / "runs" / "one")
+    report = verify_chain(rough / "runs" / "one")
+    assert report.ok, report.problems
     left = {path.name for path in (rough / "runs" / "one").iterdir()}
     assert left == {path.name for path in (calm / "runs" / "one").iterdir()}
     assert not _bubblewraps(rough)
