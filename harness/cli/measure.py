@@ -41,6 +41,8 @@ SPLITS = click.Choice(["development", "validation", "test"])
 def evaluate(policy: str, split: str, file: Path | None, out: Path | None, as_json: bool, **flags: object) -> None:
     """Measure a policy on one split, with options-only beside it. Each use of a test split is yours to count."""
     config = settings(flags, file)
+    if out is not None and (out.is_dir() or not os.access(out.parent, os.W_OK)):
+        raise UserError(f"--out {out}: no file can be written there; name one in a folder that can be written")
     data = load(Path(config.run.data) if config.run.data else bundled(console()))
     if split not in data.splits:
         raise UserError(f"{data.name} has no {split} split; it has {', '.join(data.splits)}")

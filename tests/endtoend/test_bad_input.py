@@ -203,6 +203,8 @@ def test_no_run_yet(harness: Command) -> None:
         ("run", "--config", "nowhere.toml"),
         ("run", "--data", "nowhere"),
         ("evaluate",),
+        ("evaluate", "--policy", "v00", "--out", "nowhere/outcomes.json"),
+        ("evaluate", "--policy", "v00", "--out", "."),
         ("evaluate", "--policy", "v00", "--split", "train"),
         ("data", "make", "--out", "made", "--seed", "-1"),
         ("data", "import", "egolife", "nowhere", "--out", "made"),
