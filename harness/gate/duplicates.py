@@ -15,6 +15,9 @@ from dataclasses import dataclass
 from harness.gate.interface import Decision, Finding, StageVerdict
 from harness.gate.static import parse
 
+INLINED_NODES = 400
+"""Syntax nodes of a module constant that is put where it is used: the largest table that S13 allows has fewer."""
+
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
@@ -126,8 +129,15 @@ def _module_constants(tree: ast.Module) -> dict[str, ast.expr]:
         if not name or bound.count(name) != 1 or not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
             continue
         if not any(isinstance(n, ast.Name | ast.Call | ast.Lambda | ast.NamedExpr) for n in ast.walk(node.value)):
-            found[name] = node.value
+            found[name] = _short(node.value)
     return found
+
+
+def _short(value: ast.expr) -> ast.expr:
+    """A constant as it is put where it is used; a large one as a digest, or code that uses it often would explode."""
+    if sum(1 for _ in ast.walk(value)) <= INLINED_NODES:
+        return value
+    return ast.Constant(value=hashlib.sha256(ast.dump(value).encode()).hexdigest())
 
 
 class _Plain(ast.NodeTransformer):

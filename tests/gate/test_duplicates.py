@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from harness.gate.duplicates import Fingerprint, check, syntax_digest
@@ -113,3 +115,11 @@ def test_new_candidates_and_missing_behaviours_pass() -> None:
 def test_the_first_of_several_matches_is_named() -> None:
     earlier = [fingerprint(7, tree="x"), fingerprint(2, tree="x"), fingerprint(5, syntax="s9")]
     assert check(fingerprint(9, tree="x"), earlier).reason.endswith("attempt 2")
+
+
+def test_a_large_constant_used_often_costs_nothing_and_its_name_does_not_count() -> None:
+    large = "TABLE = (\n" + "\n or ".join(["not not 1"] * 800) + "\n)\nUSES = [" + "TABLE, " * 900 + "]\n"
+    began = time.process_time()
+    assert digest(BASE + large) == digest(BASE + large.replace("TABLE", "OTHER"))
+    assert digest(BASE + large) != digest(BASE + large.replace("not 1", "not 2", 1))
+    assert time.process_time() - began < 2
