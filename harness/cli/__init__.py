@@ -6,22 +6,42 @@ import logging
 import sys
 import tempfile
 import traceback
+from importlib import import_module
 from pathlib import Path
 
 import click
 from rich.console import Console
 
 from harness import __version__
-from harness.cli.data import data
-from harness.cli.measure import evaluate
-from harness.cli.read import diff, frontier, log, show, status
-from harness.cli.run import run
-from harness.cli.setup import config, doctor
 from harness.display import visible
 from harness.errors import UserError
 
+MODULES = {
+    "run": "run",
+    "status": "read",
+    "log": "read",
+    "show": "read",
+    "diff": "read",
+    "frontier": "read",
+    "evaluate": "measure",
+    "data": "data",
+    "config": "setup",
+    "doctor": "setup",
+}
+"""Module of each command, imported when the command is called: reading a run needs no sandbox and no model client."""
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+
+class _Commands(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(MODULES)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        module = MODULES.get(cmd_name)
+        command = getattr(import_module(f"harness.cli.{module}"), cmd_name) if module else None
+        return command if isinstance(command, click.Command) else None
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(__version__, prog_name="harness")
 @click.option("--verbose", "-v", is_flag=True, help="Log what is done, on standard error.")
 def cli(verbose: bool) -> None:
@@ -29,10 +49,6 @@ def cli(verbose: bool) -> None:
     logging.basicConfig(
         level=logging.INFO if verbose else logging.WARNING, format="%(levelname)s %(name)s: %(message)s"
     )
-
-
-for command in (run, status, log, show, diff, frontier, evaluate, data, config, doctor):
-    cli.add_command(command)
 
 
 def main() -> None:
