@@ -1,0 +1,72 @@
+"""A model behind a real HTTP server, through the real client."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.config import resolve
+from harness.models.hub import ModelHub
+
+Say = Callable[[dict[str, Any]], "str | dict[str, Any]"]
+"""From the request's body to the reply: its text, or a whole choice with finish reason."""
+
+
+class Endpoint:
+    """Answers every chat completion by a function; keeps what was asked."""
+
+    def __init__(self) -> None:
+        self.requests: list[dict[str, Any]] = []
+        self.say: Say = lambda body: ""
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                outer.requests.append(body)
+                said = outer.say(body)
+                choice = said if isinstance(said, dict) else {"finish_reason": "stop", "message": {"content": said}}
+                choice["message"] = {"role": "assistant", **choice["message"]}
+                usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
+                reply = {"id": "1", "object": "chat.completion", "model": "m", "choices": [{"index": 0, **choice}]}
+                data = json.dumps({**reply, "usage": usage}).encode()
+                self.send_response(200)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            def log_message(self, *arguments: Any) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
+        self.url = f"http://127.0.0.1:{self.server.server_port}/v1"
+
+
+@pytest.fixture
+def endpoint() -> Iterator[Endpoint]:
+    started = Endpoint()
+    yield started
+    started.server.shutdown()
+    started.server.server_close()
+
+
+@pytest.fixture
+def models(endpoint: Endpoint, tmp_path: Path) -> Iterator[ModelHub]:
+    file = tmp_path / "harness.toml"
+    file.write_text(
+        f'[run]\nprofile = "test"\n[profiles.test.default]\nmodel = "m"\nbase_url = "{endpoint.url}"\n'
+        "[caps]\ndollars = inf\n"
+    )
+    (tmp_path / "run").mkdir()
+    hub = ModelHub(resolve({}, {}, file), tmp_path / "run")
+    yield hub
+    hub.close()
