@@ -10,8 +10,9 @@ import unicodedata
 
 from rich.text import Text
 
-HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
-"""Unicode categories that a terminal may act on or not show."""
+HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+"""Unicode categories that a terminal may act on or not show: control, format, surrogate, private use, unassigned,
+line and paragraph separators."""
 
 
 def visible(text: str, limit: int = 2_000, keep_lines: bool = False) -> str:

@@ -11,6 +11,7 @@ import tokenize
 import unicodedata
 from collections.abc import Iterator, Mapping
 
+from harness.display import HIDDEN
 from harness.gate.interface import Finding
 from harness.gate.rules import StaticLimits
 
@@ -18,8 +19,6 @@ FILE_NAME = re.compile(r"[a-z][a-z0-9_]{0,40}\.(py|json)")
 COOKIE = re.compile(r"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 """PEP 263, in one of the first two lines."""
 
-HIDDEN_CATEGORIES = frozenset({"Cf", "Cc", "Co", "Cs", "Cn", "Zl", "Zp"})
-"""Format, control, private use, surrogate, unassigned, line and paragraph separators."""
 BLANK_LETTERS = frozenset("\u115f\u1160\u3164\uffa0\u2800\u034f\u17b4\u17b5")
 """Letters and marks that show as nothing."""
 
@@ -76,7 +75,7 @@ def hidden(char: str) -> bool:
         return (char < " " and char not in "\n\t") or char == "\x7f"
     point = ord(char)
     variation = 0xFE00 <= point <= 0xFE0F or 0xE0100 <= point <= 0xE01EF
-    return variation or char in BLANK_LETTERS or unicodedata.category(char) in HIDDEN_CATEGORIES
+    return variation or char in BLANK_LETTERS or unicodedata.category(char) in HIDDEN
 
 
 def check_characters(path: str, text: str) -> Iterator[Finding]:
