@@ -22,7 +22,7 @@ from harness.models.preflight import preflight
 from harness.opening import opened_sandbox
 from policies import library
 from sandbox.bundle import BundleError, make_bundle
-from sandbox.interface import Bundle
+from sandbox.interface import Bundle, Verdict
 
 SPLITS = click.Choice(["development", "validation", "test"])
 
@@ -91,3 +91,8 @@ def _show(found: dict[str, Evaluation], as_json: bool) -> None:
     out = console()
     for table in (overview(found), types(found), routes(found)):
         out.print(table)
+    for name, evaluation in found.items():
+        failed = [item for item in evaluation.items if item.verdict is not Verdict.OK]
+        if failed:
+            cause = f"{name}: {len(failed)} failed, the first with {failed[0].verdict}: {failed[0].detail}"
+            out.print(visible(cause, 600), style="yellow", markup=False, soft_wrap=True)
