@@ -11,23 +11,34 @@ from harness.display import visible
 from harness.errors import UserError
 from harness.outcomes import TakenIn
 from harness.state.store import RunStore
+from harness.state.verify import verify_chain
 
 
 @click.command()
+@click.option("--verify", is_flag=True, help="Also check the whole audit trail; exit 1 where anything was changed.")
 @run_option
 @json_option
-def status(run_name: str | None, as_json: bool) -> None:
+@click.pass_context
+def status(context: click.Context, verify: bool, run_name: str | None, as_json: bool) -> None:
     """Where a run stands: iterations, frontier, spend."""
     with reading(run_name) as store:
         facts = history.status(store)
+        folder = store.folder
+    problems: tuple[str, ...] = ()
+    if verify:
+        report = verify_chain(folder)
+        problems = report.problems
+        facts["audit"] = "whole" if report.ok else list(problems)
+        facts["audit_lines"], facts["audited_commits"] = report.lines, report.commits
     if as_json:
         print_json(facts)
-        return
-    out = console()
-    for name, value in facts.items():
-        out.print(f"{name.replace('_', ' '):<18} {visible(_plain(value), 200)}", markup=False)
-    if facts["offline"]:
-        out.print(OFFLINE, style="yellow")
+    else:
+        out = console()
+        for name, value in facts.items():
+            out.print(f"{name.replace('_', ' '):<18} {visible(_plain(value), 200)}", markup=False)
+        if facts["offline"]:
+            out.print(OFFLINE, style="yellow")
+    context.exit(1 if problems else 0)
 
 
 @click.command()

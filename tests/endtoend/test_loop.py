@@ -76,7 +76,19 @@ def test_git_tells_the_story(finished: Path) -> None:
 
 
 def test_the_chain_is_whole(finished: Path) -> None:
-    verify_chain(finished)
+    assert verify_chain(finished).ok
+
+
+def test_status_verifies_the_trail(finished: Path, harness: Command, tmp_path: Path) -> None:
+    done = harness("status", "--verify", "--run", str(finished))
+    assert done.returncode == 0 and "whole" in done.stdout
+    shutil.copytree(finished, tmp_path / "copy")
+    git = ["git", "--git-dir", str(tmp_path / "copy" / "lineage.git")]
+    listed = subprocess.run([*git, "for-each-ref", "--format=%(refname)"], capture_output=True, text=True, check=True)
+    removed = next(name for name in listed.stdout.split() if name.startswith("refs/heads/candidate/"))
+    subprocess.run([*git, "update-ref", "-d", removed], check=True)
+    changed = harness("status", "--verify", "--run", str(tmp_path / "copy"))
+    assert changed.returncode == 1 and removed in changed.stdout
 
 
 def test_a_repeat_is_identical(finished: Path, small_data: Path, harness: Command, tmp_path: Path) -> None:
