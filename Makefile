@@ -34,7 +34,7 @@ run: setup
 
 test: dev
 	@$(BIN)/python -m sandbox.engine up || test "$$CI" != true
-	@status=0; $(BIN)/python -m pytest tests || status=$$?; \
+	@status=0; $(BIN)/python -m pytest tests -n auto --dist loadfile || status=$$?; \
 	$(BIN)/python -m sandbox.engine down; exit $$status
 
 lint: dev

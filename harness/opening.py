@@ -23,7 +23,7 @@ from harness.models.interface import Models, Role
 from harness.models.preflight import preflight
 from harness.search import Search, Watcher
 from harness.seeds import derive
-from harness.state.manifest import NAME, DataRef, RunManifest
+from harness.state.manifest import NAME, DataRef, RunManifest, read_manifest
 from harness.state.store import RunStore
 from policies import library
 from principles.h0 import FOLDER, H0Error, PermittedArtifact, install, load_h0, verify
@@ -47,12 +47,13 @@ def searching(
     if config.run.parent not in library.names():
         raise UserError(f"no policy {config.run.parent!r} to start from; there are {', '.join(library.names())}")
     data = load(Path(config.run.data))
+    _look(config, folder, data)
+    preflight(config)
     with ExitStack() as cleanup:
         limits = config.limits
         workers = config.run.workers or os.cpu_count() or 1
         box = opened_sandbox(config, limits, workers, folder.name)
         cleanup.callback(box.close)
-        preflight(config)
         store = cleanup.enter_context(_store(config, folder, data, box))
         models = open_models(config, folder)
         cleanup.callback(_close_models, models)
@@ -94,19 +95,48 @@ def opened_sandbox(config: Config, limits: Limits, workers: int, run_id: str) ->
         raise UserError(str(error)) from None
 
 
+def _look(config: Config, folder: Path, data: Dataset) -> None:
+    """Look at an existing run, changing nothing, before anything is started: is it whole, and is it this run?"""
+    if not (folder / NAME).exists():
+        return
+    with RunStore.open(folder, write=False) as store:
+        run, now = store.manifest, config.model_dump(mode="json")
+        sections = ("budget", "limits", "promotion", "gate", "author")
+        _same(
+            run.name,
+            ("seed", run.seed, config.run.seed),
+            ("parent", run.parent, config.run.parent),
+            ("profile", run.profile, config.run.profile),
+            ("data", run.data.digest, data.digest),
+            *((section, run.config.get(section), now[section]) for section in sections),
+        )
+        try:
+            verify(folder, run.h0)
+        except H0Error as error:
+            raise UserError(str(error)) from None
+
+
+def _same(name: str, *compared: tuple[str, object, object]) -> None:
+    """A run goes on only as what it is: figures of different data, runtimes or rules are never mixed."""
+    for what, before, now in compared:
+        if before != now:
+            raise UserError(
+                f"run {name} was made with another {what} ({str(before)[:80]}, now {str(now)[:80]}); "
+                "go on with the same, or give the new run another --name"
+            )
+
+
 def _store(config: Config, folder: Path, data: Dataset, box: Sandbox) -> RunStore:
-    """The run in ``folder``, made where there is none; an existing one must be the same run."""
-    settings = config.model_dump(mode="json")
+    """The run in ``folder``, made where there is none; an existing one must have run in this sandbox."""
+    if (folder / NAME).exists():
+        run = read_manifest(folder)
+        _same(
+            run.name,
+            ("runtime", run.runtime_digest, box.runtime_digest),
+            ("sandbox", run.sandbox.split()[0], box.label.split()[0]),
+        )
+        return RunStore.open(folder, write=True)
     try:
-        if (folder / NAME).exists():
-            store = RunStore.open(folder, write=True)
-            try:
-                _same_run(store.manifest, config, data, box)
-                verify(folder, store.manifest.h0)
-            except BaseException:
-                store.close()
-                raise
-            return store
         folder.mkdir(parents=True, exist_ok=True)
         hashes = install(folder, development_artifacts(data))
     except H0Error as error:
@@ -120,7 +150,7 @@ def _store(config: Config, folder: Path, data: Dataset, box: Sandbox) -> RunStor
         iterations=config.run.iterations,
         parent=config.run.parent,
         profile=config.run.profile,
-        config=settings,
+        config=config.model_dump(mode="json"),
         data=DataRef(name=data.name, digest=data.digest, path=config.run.data),
         runtime_digest=box.runtime_digest,
         sandbox=box.label,
@@ -135,31 +165,6 @@ def development_artifacts(data: Dataset) -> list[PermittedArtifact]:
         PermittedArtifact(name=str(a["path"]), what="development video or questions", sha256=str(a["sha256"]))
         for a in permitted_artifacts(data)
     ]
-
-
-def _same_run(run: RunManifest, config: Config, data: Dataset, box: Sandbox) -> None:
-    """A run goes on only as what it is: figures of different data, runtimes or rules are never mixed."""
-    kept, now = run.config, config.model_dump(mode="json")
-    sections = ("budget", "limits", "promotion", "gate", "author")
-    differences = [
-        (name, before, after)
-        for name, before, after in (
-            ("seed", run.seed, config.run.seed),
-            ("parent", run.parent, config.run.parent),
-            ("profile", run.profile, config.run.profile),
-            ("data", run.data.digest, data.digest),
-            ("runtime", run.runtime_digest, box.runtime_digest),
-            ("sandbox", run.sandbox.split()[0], box.label.split()[0]),
-            *((section, kept.get(section), now[section]) for section in sections),
-        )
-        if before != after
-    ]
-    if differences:
-        name, before, after = differences[0]
-        raise UserError(
-            f"run {run.name} was made with another {name} ({str(before)[:80]}, now {str(after)[:80]}); "
-            "go on with the same, or give the new run another --name"
-        )
 
 
 def _banner(models: Models) -> tuple[str, ...]:
