@@ -54,18 +54,25 @@ store.close()
 """
 
 
-def work(folder: Path, delay: float | None = None) -> float | None:
-    """Let the worker run, kill it after ``delay`` seconds of work. Seconds it worked if it came to its end."""
+def work(folder: Path, lines: int | None = None, delay: float = 0.0) -> bool:
+    """Let the worker run, kill it ``delay`` seconds after ``lines`` audit lines stand; whether it came to its end."""
     command = [sys.executable, "-c", WORKER, str(folder)]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None and process.stdout.readline() == "ready\n", process.communicate()[1]
-    began = time.monotonic()
-    if delay is not None:
+    if lines is not None:
+        while process.poll() is None and written(folder) < lines:
+            time.sleep(0.0005)
         time.sleep(delay)
         process.kill()
     errors = process.communicate()[1]
     assert process.returncode in (0, -9), errors
-    return time.monotonic() - began if process.returncode == 0 else None
+    return process.returncode == 0
+
+
+def written(folder: Path) -> int:
+    """Audit lines in the file so far."""
+    path = folder / "audit.jsonl"
+    return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
 def contents(folder: Path) -> dict[str, Any]:
@@ -81,15 +88,15 @@ def contents(folder: Path) -> dict[str, Any]:
 
 
 def test_killed_at_random_moments_and_resumed(tmp_path: Path) -> None:
-    whole = work(tmp_path / "undisturbed")
-    assert whole is not None
+    assert work(tmp_path / "undisturbed")
     expected = contents(tmp_path / "undisturbed")
     assert len(expected["stages"]) == 2 + 8 * ITERATIONS
 
     draws = random.Random(20)
     folder, kills, reached = tmp_path / "killed", 0, set()
     for _ in range(10):
-        if work(folder, draws.uniform(0.0, whole / 3)) is None:
+        # Counted in lines, so that the moments lie all over the run however fast or busy the machine is.
+        if not work(folder, written(folder) + draws.randint(0, 8), draws.uniform(0.0, 0.003)):
             kills += 1
         try:
             with RunStore.open(folder, write=False) as store:  # readable as it lies, at any moment
@@ -98,7 +105,7 @@ def test_killed_at_random_moments_and_resumed(tmp_path: Path) -> None:
             assert "holds no run" in str(error)  # killed while it was being created
             reached.add(0)
     assert kills >= 4 and len(reached) >= 3, reached
-    assert work(folder) is not None
+    assert work(folder)
 
     assert contents(folder) == expected
     report = verify_chain(folder)
