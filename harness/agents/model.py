@@ -14,7 +14,7 @@ from typing import Literal
 
 from harness.agents.blocks import pieces
 from harness.agents.directions import DIRECTIONS
-from harness.agents.interface import Brief, Malformed, Proposal
+from harness.agents.interface import Brief, Hypothesis, Malformed, Proposal
 from harness.agents.parsing import ReplyError, parse_reply
 from harness.agents.prompts import render
 from harness.agents.splice import SpliceError, Target, arguments, outline, splice, targets
@@ -57,6 +57,9 @@ class Task:
     prompt: str
     target: Target | None
     """The function, or None where the whole file is asked for."""
+    given: Hypothesis | None = None
+    """The direction named in the prompt. In the function form a small model often answers with the code alone: then
+    this is what it was asked to try, and the record says that the author stated nothing."""
 
 
 class ModelAuthor:
@@ -94,7 +97,7 @@ class ModelAuthor:
     def _adopt(self, reply: ChatReply, brief: Brief, task: Task) -> Proposal:
         if reply.kind is not ReplyKind.OK:
             raise ReplyError(f"the reply is {reply.kind.value}")
-        parsed = parse_reply(reply.text)
+        parsed = parse_reply(reply.text, task.given)
         files = dict(brief.parent_files)
         if task.target is None:
             files["policy.py"] = whole_file(parsed.code)
@@ -132,6 +135,7 @@ class ModelAuthor:
         target = choose_target(brief.parent_files, draw)
         outlined = target.path != "policy.py" or count_tokens(code) > sizes.code
         shown = outline(brief.parent_files[target.path], target.name) if outlined else code
+        direction = draw.choice(DIRECTIONS)
         prompt = render(
             "function_v1",
             **common,
@@ -140,9 +144,11 @@ class ModelAuthor:
             weakest=min(brief.parent.dev_by_type, key=lambda k: brief.parent.dev_by_type[k], default=""),
             target=target,
             arguments=", ".join(arguments(target)),
-            direction=draw.choice(DIRECTIONS),
+            direction=direction,
         )
-        return Task(prompt, target)
+        stated = "the direction given with the task; the author stated no reason"
+        given = Hypothesis(title=f"{target.name}: {direction.text[:60]}", what=direction.text, why=stated)
+        return Task(prompt, target, given)
 
 
 def choose_target(files: Mapping[str, str], draw: random.Random) -> Target:

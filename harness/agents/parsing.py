@@ -44,13 +44,16 @@ class Reply:
     code: str
 
 
-def parse_reply(text: str) -> Reply:
-    """Hypothesis and the one code block of a reply. Raises ReplyError."""
+def parse_reply(text: str, given: Hypothesis | None = None) -> Reply:
+    """Hypothesis and the one code block of a reply. Raises ReplyError.
+
+    ``given`` is the idea that the task itself named: it stands where the author states none.
+    """
     check_text(text)
     blocks = code_blocks(text)
     code = _one_block(blocks)
     prose = text.split(blocks[0][2], 1)[0] if blocks[0][2] else text
-    return Reply(parse_hypothesis(prose or text), code)
+    return Reply(parse_hypothesis(prose or text, given), code)
 
 
 def check_text(text: str) -> None:
@@ -102,11 +105,16 @@ def _one_block(blocks: list[tuple[str, str, str]]) -> str:
     return body.replace("\r\n", "\n")
 
 
-def parse_hypothesis(text: str) -> Hypothesis:
-    """The hypothesis from labelled lines or from a JSON object. Raises ReplyError where title or change is missing."""
+def parse_hypothesis(text: str, given: Hypothesis | None = None) -> Hypothesis:
+    """The hypothesis from labelled lines or from a JSON object, else the one ``given``.
+
+    Raises ReplyError where title or change is missing and none is given.
+    """
     fields = _labelled(text) or _json(text)
     kept = {FIELDS[key]: " ".join(value.split())[:FIELD_CHARS] for key, value in fields.items() if key in FIELDS}
     missing = [name.upper() for name in ("title", "what") if not kept.get(name)]
+    if missing and given is not None:
+        return given
     if missing:
         raise ReplyError(f"the hypothesis lacks {' and '.join(missing)}; begin with the lines TITLE:, WHAT:, WHY:")
     kept["title"] = kept["title"][:80]

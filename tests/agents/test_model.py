@@ -100,7 +100,6 @@ BAD: dict[str, tuple[str, str]] = {
         f"{HEAD}```python\n{next(t.source for t in targets(V00) if t.name == 'Policy.answer')}\n```",
         "unchanged",
     ),
-    "no hypothesis": (GOOD.replace(HEAD, ""), "lacks TITLE and WHAT"),
     "absolute path": (GOOD.replace("```python", "```python /etc/passwd"), "path after the fence"),
     "parent path": (GOOD.replace("```python", "```python ../harness/loop.py"), "path after the fence"),
     "other file": (GOOD.replace("```python", "```python title=evil.py"), "path after the fence"),
@@ -126,6 +125,18 @@ def test_unusable_replies_go_back_and_are_never_adopted(name: str, endpoint: Any
     second = endpoint.requests[1]["messages"]
     assert [m["role"] for m in second] == ["user", "assistant", "user"]
     assert outcome.reason[:40] in second[-1]["content"] and len(second[1]["content"]) <= 3_000
+
+
+def test_code_alone_carries_the_idea_that_the_task_named(endpoint: Any, models: Any) -> None:
+    endpoint.say = lambda body: GOOD.replace(HEAD, "")
+    author = ModelAuthor(models, "function", 2)
+    proposal = author.propose(brief(), SEED)
+    assert isinstance(proposal, Proposal), proposal
+    assert proposal.hypothesis.what in author.task(brief(), SEED).prompt
+    assert "stated no reason" in proposal.hypothesis.why
+    endpoint.say = lambda body: FILE[FILE.index("```") :]
+    outcome = ModelAuthor(models, "file", 2).propose(brief(), SEED)
+    assert isinstance(outcome, Malformed) and "lacks TITLE and WHAT" in outcome.reason
 
 
 @pytest.mark.parametrize(
