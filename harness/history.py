@@ -9,34 +9,16 @@ from harness.evaluation.report import figures
 from harness.frontier import point
 from harness.models.replies import read_booked, read_learned
 from harness.outcomes import (
-    Audited,
+    STAGES,
     Closed,
-    Gated,
     Measured,
-    Outcome,
     Promoted,
     Proposed,
-    Recalled,
     Remembered,
-    TakenIn,
 )
 from harness.state.store import RunStore
 
 REPLIES = "replies.db"
-KINDS: dict[str, type[Outcome]] = {
-    "recall": Recalled,
-    "propose": Proposed,
-    "intake": TakenIn,
-    "static": Gated,
-    "duplicates": Gated,
-    "smoke": Gated,
-    "reviewer": Gated,
-    "develop": Measured,
-    "audit": Audited,
-    "validate": Measured,
-    "promote": Promoted,
-    "remember": Remembered,
-}
 
 
 def frontier(store: RunStore) -> tuple[int, ...]:
@@ -123,7 +105,7 @@ def log(store: RunStore) -> list[dict[str, Any]]:
 def attempt(store: RunStore, k: int) -> dict[str, Any]:
     """Everything that is recorded of one iteration, stage by stage, evaluations as figures."""
     found: dict[str, Any] = {"iteration": k, "stages": {}}
-    for name, kind in KINDS.items():
+    for name, kind in STAGES.items():
         outcome = store.stage(k, name, kind)
         if outcome is None:
             continue

@@ -105,3 +105,20 @@ class Closed(Outcome):
     evaluations: Mapping[str, Evaluation]
     """``first``, ``final`` and the reference policies by name."""
     final: int
+
+
+STAGES: dict[str, type[Outcome]] = {
+    "recall": Recalled,
+    "propose": Proposed,
+    "intake": TakenIn,
+    "static": Gated,
+    "duplicates": Gated,
+    "smoke": Gated,
+    "reviewer": Gated,
+    "develop": Measured,
+    "audit": Audited,
+    "validate": Measured,
+    "promote": Promoted,
+    "remember": Remembered,
+}
+"""The stages of an iteration in order, each with the outcome it commits."""

@@ -10,12 +10,11 @@ from harness.evaluation.outcomes import Evaluation
 from harness.evaluation.report import headline
 from harness.frontier import point
 from harness.outcomes import (
-    Audited,
+    STAGES,
     Closed,
     Gated,
     Measured,
     Outcome,
-    Promoted,
     Proposed,
     Recalled,
     Remembered,
@@ -26,20 +25,6 @@ from meta_memory.lessons import lesson_by_rule
 from meta_memory.records import Attempt
 from policies import library
 from sandbox.bundle import make_bundle
-
-STAGES: tuple[tuple[str, type[Outcome]], ...] = (
-    ("propose", Proposed),
-    ("intake", TakenIn),
-    ("static", Gated),
-    ("duplicates", Gated),
-    ("smoke", Gated),
-    ("reviewer", Gated),
-    ("develop", Measured),
-    ("audit", Audited),
-    ("validate", Measured),
-    ("promote", Promoted),
-)
-"""The stages that may reject, in order; the last one committed tells how the attempt ended."""
 
 
 def outcome_commit(s: Search, k: int, candidate: TakenIn, outcome: str, date: float) -> str:
@@ -67,7 +52,7 @@ def outcome_commit(s: Search, k: int, candidate: TakenIn, outcome: str, date: fl
 def last_stage(s: Search, k: int) -> tuple[str, Outcome]:
     """Name and outcome of the last stage that an attempt reached."""
     reached = {stage for iteration, stage in s.store.stages() if iteration == k}
-    name, kind = [(name, kind) for name, kind in STAGES if name in reached][-1]
+    name, kind = [(name, kind) for name, kind in STAGES.items() if name in reached][-1]
     return name, s.found(k, name, kind)
 
 
