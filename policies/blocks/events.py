@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from policies.blocks.extract import FIELDS, Line, read_line
+from policies.blocks.lexicon import SPEAKER
 from policies.blocks.memory import Memory
 from policies.blocks.postings import Floats, Postings
 from policies.blocks.tokens import content, words
@@ -47,16 +48,24 @@ class EventMemory(Memory):
         self._plain: Counter[str] = Counter()
         self._read = lru_cache(maxsize=_CACHED_LINES)(read_line)
 
-    def observe(self, windows: Sequence[Window]) -> None:
-        """Take in the next windows: raw text, records, indexes."""
+    def observe(self, windows: Sequence[Window], records: Sequence[Record | None] = ()) -> None:
+        """Take in the next windows: raw text, records, indexes.
+
+        ``records`` are a builder's, one for each window, in whose ``dialogue`` each turn is a line; where there is
+        none, the rule extractor makes it.
+        """
         super().observe(windows)
-        for window in windows:
+        for at, window in enumerate(windows):
             lines = [self._read(caption) for caption in window.captions]
             self._learn(window, lines)
-            spoken = _spoken(window, lines)
-            record = _record(lines, spoken)
+            built = records[at] if records else None
+            if built is None:
+                spoken = _spoken(window, lines)
+                record, said = _record(lines, spoken), " ".join(text for _, text in spoken)
+            else:
+                record, said = built, _said(built.dialogue)
+                self._speakers.update(word for name in _capitalised(built.people) for word in content(name))
             self.records.append(record)
-            said = " ".join(text for _, text in spoken)
             texts = (record.event, ", ".join(record.people), record.objects, record.place, said)
             for field, text in zip(FIELDS, texts, strict=True):
                 self.fields[field].add(dict.fromkeys(content(text), 1))
@@ -101,6 +110,16 @@ def _record(lines: list[Line], spoken: list[tuple[str, str]]) -> Record:
         place=", ".join(_unique(place for line in lines for place in line.places)),
         dialogue=" ".join(f"{speaker}: {text}" if speaker else text for speaker, text in spoken),
     )
+
+
+def _said(dialogue: str) -> str:
+    """The turns of a dialogue without their speakers."""
+    turns = (SPEAKER.match(turn) or turn for turn in dialogue.splitlines())
+    return " ".join(turn if isinstance(turn, str) else turn[2] for turn in turns)
+
+
+def _capitalised(people: Iterable[str]) -> Iterable[str]:
+    return (part for name in people for part in name.split() if part[0].isupper())
 
 
 def _unique(texts: Iterable[str]) -> tuple[str, ...]:

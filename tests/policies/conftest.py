@@ -13,6 +13,9 @@ from typing import Any
 import pytest
 
 from policies.contract import Answer, Query, Refused, Utterance, Window
+from tests.endpoint import endpoint
+
+__all__ = ["endpoint"]
 
 SHARED = Path(os.environ.get("LVMH_SHARED", Path(__file__).resolve().parents[3] / "shared"))
 CLIP_SECONDS = 30.0
