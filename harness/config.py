@@ -23,6 +23,7 @@ MODEL_VARIABLES = {
     "HARNESS_MODEL": "profiles.openai.default.model",
     "OPENAI_BASE_URL": "profiles.openai.default.base_url",
     "HARNESS_EMBED_MODEL": "profiles.openai.roles.embedder.model",
+    "HARNESS_TRANSCRIBE_MODEL": "profiles.openai.roles.transcriber.model",
 }
 
 
@@ -93,8 +94,8 @@ def resolve(flags: Mapping[str, object], env: Mapping[str, str], file: Path | No
     Args:
         flags: by name: a field of ``[run]`` (``iterations``) or a dotted name (``caps.dollars``); None is "not given".
         env: the environment. ``HARNESS_<FIELD>`` for ``[run]``, ``HARNESS_<SECTION>_<FIELD>`` for the other sections;
-            ``HARNESS_MODEL``, ``HARNESS_EMBED_MODEL``, ``OPENAI_BASE_URL`` and ``OPENAI_API_KEY`` make profile
-            ``openai``.
+            ``HARNESS_MODEL``, ``HARNESS_EMBED_MODEL``, ``HARNESS_TRANSCRIBE_MODEL``, ``OPENAI_BASE_URL`` and
+            ``OPENAI_API_KEY`` make profile ``openai``.
         file: a ``harness.toml``, or None for none.
 
     Raises:
@@ -201,7 +202,7 @@ def _typed(name: str, value: object, label: str) -> object:
 
 
 def _fill_in_default_roles(tree: Tree, origins: dict[str, str]) -> None:
-    """Fill ``[profiles.NAME.default]`` into the chat roles, and into the embedder where that one is named."""
+    """Fill ``[profiles.NAME.default]`` into the chat roles, and into embedder and transcriber where they are named."""
     for profile, content in _table(tree, "profiles").items():
         if not isinstance(content, dict) or not isinstance(content.get("default"), dict):
             continue

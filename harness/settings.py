@@ -14,7 +14,7 @@ from policies.contract import Budget
 from sandbox.interface import Limits
 
 OPENAI_URL = "https://api.openai.com/v1"
-CHAT_ROLES = tuple(role for role in Role if role is not Role.EMBEDDER)
+CHAT_ROLES = tuple(role for role in Role if role not in (Role.EMBEDDER, Role.TRANSCRIBER))
 
 Count = Annotated[int, Field(ge=0, le=2**53)]
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=True)]
@@ -109,6 +109,8 @@ class Price(Section):
     """Absent: as ``input``."""
     output: Annotated[float, Field(ge=0, allow_inf_nan=False)]
     """Reasoning tokens included."""
+    minute: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    """US dollars per minute of audio, for a transcriber that is priced so."""
 
 
 class RoleModel(Section):

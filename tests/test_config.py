@@ -156,7 +156,7 @@ def test_the_easy_path() -> None:
     config = resolve({"profile": "openai"}, env, None)
     for role in Role:
         model = config.role(role)
-        if role is Role.EMBEDDER:
+        if role in (Role.EMBEDDER, Role.TRANSCRIBER):
             assert model is None
             continue
         assert model is not None
@@ -164,6 +164,8 @@ def test_the_easy_path() -> None:
     assert config.origin("profiles.openai.roles.answer.model") == "environment variable HARNESS_MODEL"
     embedding = resolve({"profile": "openai"}, env | {"HARNESS_EMBED_MODEL": "e"}, None).role(Role.EMBEDDER)
     assert embedding is not None and (embedding.model, embedding.base_url) == ("e", env["OPENAI_BASE_URL"])
+    hearing = resolve({"profile": "openai"}, env | {"HARNESS_TRANSCRIBE_MODEL": "t"}, None).role(Role.TRANSCRIBER)
+    assert hearing is not None and (hearing.model, hearing.base_url) == ("t", env["OPENAI_BASE_URL"])
 
 
 def test_nothing_is_sent_unless_the_profile_names_a_model() -> None:

@@ -17,7 +17,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
 
 from harness.display import visible
-from harness.models.interface import ChatRequest, ModelError, RequestRefused
+from harness.models.interface import ChatRequest, ModelError, RequestRefused, Segment
 from harness.models.quirks import BAD_SCHEMA, Quirks, refused_parameter
 from harness.models.transport import REPLY_BYTES, Unreadable, bounded_http_client
 from harness.models.wire import (
@@ -27,6 +27,7 @@ from harness.models.wire import (
     messages_json,
     parse_completion,
     parse_embeddings,
+    parse_transcription,
     response_format,
     with_schema_in_prompt,
 )
@@ -118,6 +119,23 @@ class Client:
             try:
                 reply = self._sdk.embeddings.with_raw_response.create(**arguments, timeout=timeout)
                 return parse_embeddings(reply.http_response.content, len(texts))
+            except self._openai.APIStatusError as error:
+                raise self._status_error(error, arguments) from None
+
+        return self._until_done(once, seconds)
+
+    def transcribe(
+        self, audio: bytes, length: float, seconds: float
+    ) -> tuple[str, tuple[Segment, ...], Reported | None]:
+        """What is said in a WAV file of ``length`` seconds. Raises LostInFlight, RequestRefused, ModelError."""
+
+        def once(timeout: float) -> tuple[str, tuple[Segment, ...], Reported | None]:
+            arguments: dict[str, Any] = {"model": self.endpoint.model, "response_format": self.quirks.timed}
+            file = ("audio.wav", audio, "audio/wav")
+            try:
+                create = self._sdk.audio.transcriptions.with_raw_response.create
+                reply = create(**arguments, file=file, timeout=timeout)
+                return parse_transcription(reply.http_response.content, length)
             except self._openai.APIStatusError as error:
                 raise self._status_error(error, arguments) from None
 

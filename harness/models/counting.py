@@ -19,6 +19,8 @@ PER_MESSAGE = 8
 """Tokens of a chat template around one message, at most, in the templates in use."""
 PER_IMAGE = 1_600
 """Reserved for an image: its tokens cannot be counted offline."""
+AUDIO_TOKENS_PER_SECOND = 20
+"""Reserved for a second of audio, and as many for what is said in it; models that count tokens report about 10."""
 MARGIN = 1.25
 """Other vocabularies than o200k may need more tokens for the same text."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import math
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ from typing import Any
 
 from harness.config import Config
 from harness.models.client import Client, LostInFlight, Timing
-from harness.models.counting import count_prompt, count_tokens, worst_case
+from harness.models.counting import AUDIO_TOKENS_PER_SECOND, count_prompt, count_tokens, worst_case
 from harness.models.interface import (
     ChatMessage,
     ChatReply,
@@ -24,6 +25,8 @@ from harness.models.interface import (
     Models,
     ReplyKind,
     Role,
+    Segment,
+    Transcript,
     Usage,
 )
 from harness.models.ledger import MEASURES, Ledger
@@ -33,7 +36,12 @@ from harness.models.replies import CallRecord, ReplyStore
 from harness.models.wire import Reported
 from harness.settings import Cap, RoleModel
 
-SHARED_SCOPES = {Role.BUILDER: "build", Role.EMBEDDER: "embed"}
+SHARED_SCOPES = {
+    Role.BUILDER: "build",
+    Role.EMBEDDER: "embed",
+    Role.CAPTIONER: "caption",
+    Role.TRANSCRIBER: "transcribe",
+}
 """Roles whose replies depend on nothing but the request: stored by content, shared by all of the run."""
 LOST_ATTEMPTS = 3
 """Times that a call is sent whose reply does not come; each is booked at its reservation."""
@@ -138,6 +146,27 @@ class ModelHub:
 
         record, _ = self._once(Role.EMBEDDER, scope, {"texts": list(texts)}, worst, send)
         return tuple(base64.b64decode(vector) for vector in (record.reply or {})["vectors"]), record.usage
+
+    def transcribe(self, audio: bytes, length: float, scope: str) -> Transcript:
+        """See ``Models.transcribe``; transcripts are stored by content, whatever the scope."""
+        terms = self._named(Role.TRANSCRIBER)
+        by_minute = terms.priced.audio_dollars(length)
+        tokens = worst_case(math.ceil(AUDIO_TOKENS_PER_SECOND * length))
+        dollars = by_minute + terms.priced.worst_dollars(tokens, tokens)
+        worst = Usage(1, tokens, tokens, dollars=dollars, estimated=True)
+
+        def send(seconds: float) -> tuple[Mapping[str, Any], Usage]:
+            text, segments, reported = self._client(Role.TRANSCRIBER).transcribe(audio, length, seconds)
+            usage = _usage(reported, None, terms.priced)
+            reply = {"text": text, "segments": [[s.start, s.end, s.text] for s in segments]}
+            estimated = usage.estimated and not by_minute
+            return reply, replace(usage, dollars=usage.dollars + by_minute, estimated=estimated)
+
+        document = {"audio": hashlib.sha256(audio).hexdigest(), "length": length}
+        record, stored = self._once(Role.TRANSCRIBER, scope, document, worst, send)
+        reply = record.reply or {}
+        segments = tuple(Segment(*segment) for segment in reply["segments"])
+        return Transcript(reply["text"], segments, record.usage, record.seconds, stored)
 
     def spent(self) -> Mapping[Role, Usage]:
         """Booked so far in the run, earlier sessions included; roles without a call are left out."""
@@ -293,6 +322,10 @@ class OfflineModels:
     def embed(self, texts: tuple[str, ...], scope: str) -> tuple[tuple[bytes, ...], Usage]:
         """Raises ModelError."""
         raise ModelError("the offline profile has no embedding model")
+
+    def transcribe(self, audio: bytes, length: float, scope: str) -> Transcript:
+        """Raises ModelError."""
+        raise ModelError("the offline profile has no model for transcripts")
 
     def spent(self) -> Mapping[Role, Usage]:
         """Nothing."""

@@ -18,6 +18,10 @@ class Role(StrEnum):
     BUILDER = "builder"
     ANSWER = "answer"
     EMBEDDER = "embedder"
+    CAPTIONER = "captioner"
+    """Describes frames; asked only when memory is built from a video."""
+    TRANSCRIBER = "transcriber"
+    """Writes down speech; asked only when memory is built from a video."""
 
 
 class ReplyKind(StrEnum):
@@ -92,6 +96,28 @@ class ChatReply:
     """True where it came from the reply store and nothing was sent."""
 
 
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One stretch of speech, in seconds from the beginning of the audio that was sent."""
+
+    start: float
+    end: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """What was said in a piece of audio; ``segments`` is empty where the model gives no times."""
+
+    text: str
+    segments: tuple[Segment, ...]
+    usage: Usage
+    seconds: float
+    """That the call took."""
+    stored: bool
+    """True where it came from the reply store and nothing was sent."""
+
+
 class ModelError(Exception):
     """No reply could be had: endpoint down, wrong key, wrong model, retries used up. One line, what to do."""
 
@@ -125,6 +151,10 @@ class Models(Protocol):
 
     def embed(self, texts: tuple[str, ...], scope: str) -> tuple[tuple[bytes, ...], Usage]:
         """Little-endian float16 vectors. Raises ModelError, CapReached."""
+        ...
+
+    def transcribe(self, audio: bytes, length: float, scope: str) -> Transcript:
+        """What is said in a WAV file of ``length`` seconds. Raises RequestRefused, ModelError, CapReached."""
         ...
 
     def spent(self) -> Mapping[Role, Usage]:

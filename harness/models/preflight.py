@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 from harness.config import Config
@@ -20,8 +21,8 @@ LISTED = 8
 """Model names shown where the configured one is not among them."""
 
 
-def preflight(config: Config) -> None:
-    """Check every role's key, price, endpoint and model; nothing is bought and nothing written.
+def preflight(config: Config, roles: Iterable[Role] = tuple(Role)) -> None:
+    """Check each role's key, price, endpoint and model; nothing is bought and nothing written.
 
     An endpoint that lists no models is asked no further: then a wrong name shows with the first call.
 
@@ -29,7 +30,7 @@ def preflight(config: Config) -> None:
         UserError: one line with the profile and the role.
     """
     seen: set[tuple[str, str, str | None]] = set()
-    for role in Role:
+    for role in roles:
         model = config.role(role)
         if model is None:
             continue

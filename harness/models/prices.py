@@ -35,6 +35,10 @@ class Priced:
         fresh = prompt - cached
         return (fresh * self.price.input + cached * for_cached + completion * self.price.output) / 1e6
 
+    def audio_dollars(self, seconds: float) -> float:
+        """US dollars of ``seconds`` of audio, where the model is priced by the minute."""
+        return self.price.minute * seconds / 60 if self.price is not None else 0.0
+
     def worst_dollars(self, prompt: int, completion: int) -> float:
         """The most that a call can cost: nothing comes from the cache, or all of it where that is dearer."""
         return max(self.dollars(prompt, completion), self.dollars(prompt, completion, cached=prompt))
@@ -65,6 +69,7 @@ def price_of(model: RoleModel, prices: Mapping[str, Price], dollar_cap: float | 
     if dollar_cap is not None and math.isfinite(dollar_cap):
         raise UserError(
             f"the price of model {model.model!r} at {model.base_url} is not known, and caps.dollars is {dollar_cap:g}: "
-            f'set [prices."{model.model}"] input and output (dollars per million tokens), or caps.dollars = inf'
+            f'set [prices."{model.model}"] input and output (dollars per million tokens; minute for audio), '
+            "or caps.dollars = inf"
         )
     return Priced(None, "not known")

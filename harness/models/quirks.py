@@ -61,6 +61,11 @@ class Quirks:
                 return mode
         return "json_schema"
 
+    @property
+    def timed(self) -> str:
+        """How a transcript is asked for: ``verbose_json`` (with times), or ``json`` where that is refused."""
+        return "json" if ("response_format", "json") in self._known else "verbose_json"
+
     def takes(self, parameter: str) -> bool:
         """Whether ``parameter`` is still sent."""
         return (parameter, LEFT_OUT) not in self._known
@@ -68,7 +73,11 @@ class Quirks:
     def learn(self, parameter: str, sent: Any, message: str) -> bool:
         """Note that ``parameter`` with value ``sent`` was refused. False where nothing is left to try."""
         with self._lock:
-            if parameter == "response_format":
+            if sent == "verbose_json":
+                remedy = "json"
+            elif parameter == "response_format":
+                if sent == "json":
+                    return False
                 tried = sent.get("type", "text")
                 remedy = "json_object" if tried == "json_schema" else "text"
             else:

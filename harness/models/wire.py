@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.models.interface import ChatMessage, ChatRequest, ReplyKind
+from harness.models.interface import ChatMessage, ChatRequest, ReplyKind, Segment
 
 MAX_TOKENS = 10**9
 """A reported count above this is not believed."""
@@ -171,7 +171,9 @@ def parse_usage(value: Any) -> Reported | None:
     """Reported usage, or None where it is missing or cannot be true."""
     if not isinstance(value, dict):
         return None
-    prompt, completion = _count(value.get("prompt_tokens")), _count(value.get("completion_tokens", 0))
+    # Transcriptions report input and output tokens instead, or a duration and no tokens.
+    prompt = _count(value.get("prompt_tokens", value.get("input_tokens")))
+    completion = _count(value.get("completion_tokens", value.get("output_tokens", 0)))
     if prompt is None or completion is None:
         return None
     total = _count(value.get("total_tokens"))
@@ -220,3 +222,27 @@ def _vector(value: Any) -> bytes:
     if not numbers.size or not np.isfinite(numbers).all() or np.abs(numbers).max() > 65_504:
         raise BadReply("a vector of the reply is empty or not finite")
     return numbers.astype("<f2").tobytes()
+
+
+def parse_transcription(body: bytes, length: float) -> tuple[str, tuple[Segment, ...], Reported | None]:
+    """Text and segments, within ``length`` seconds and in order of time. Raises BadReply."""
+    value = parse_json_body(body)
+    if not isinstance(value.get("text"), str):
+        raise BadReply("the reply holds no transcript")
+    listed = value.get("segments")
+    found = [_segment(item, length) for item in listed] if isinstance(listed, list) else []
+    segments = sorted((s for s in found if s is not None), key=lambda s: (s.start, s.end))
+    return _text(value["text"]), tuple(segments), parse_usage(value.get("usage"))
+
+
+def _segment(item: Any, length: float) -> Segment | None:
+    """One segment with its times cut to the audio's; None where it has no text or no times."""
+    if not isinstance(item, dict) or not (text := _text(item.get("text")).strip()):
+        return None
+    start, end = item.get("start"), item.get("end")
+    if not isinstance(start, (int, float)) or not isinstance(end, (int, float)):
+        return None
+    if not (math.isfinite(start) and math.isfinite(end)):
+        return None
+    start = min(max(float(start), 0.0), length)
+    return Segment(start, min(max(float(end), start), length), text)
