@@ -8,12 +8,16 @@ _ROOT = Path(__file__).resolve().parent
 
 
 def _folders() -> dict[str, Path]:
-    found = [path.parent for pattern in ("v[0-9][0-9]", "baselines/*") for path in _ROOT.glob(f"{pattern}/policy.py")]
+    found = [
+        path.parent
+        for pattern in ("v[0-9][0-9]", "merit", "baselines/*")
+        for path in _ROOT.glob(f"{pattern}/policy.py")
+    ]
     return {folder.name: folder for folder in sorted(found)}
 
 
 def names() -> tuple[str, ...]:
-    """Names that ``load`` takes: baselines, then versions (``v00``, ``v01``, ...)."""
+    """Names that ``load`` takes: baselines, MERIT, then versions (``v00``, ``v01``, ...)."""
     return tuple(_folders())
 
 

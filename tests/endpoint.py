@@ -16,26 +16,35 @@ from harness.models.hub import ModelHub
 
 Say = Callable[[dict[str, Any]], "str | dict[str, Any]"]
 """From the request's body to the reply: its text, or a whole choice with finish reason."""
+Point = Callable[[str], list[float]]
+"""From a text to its vector."""
 
 
 class Endpoint:
-    """Answers every chat completion by a function; keeps what was asked."""
+    """Answers every chat completion and every embedding by a function; keeps what was asked."""
 
     def __init__(self) -> None:
         self.requests: list[dict[str, Any]] = []
         self.say: Say = lambda body: ""
+        self.point: Point = lambda text: [1.0]
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 outer.requests.append(body)
+                if self.path.endswith("/embeddings"):
+                    rows = [{"index": at, "embedding": outer.point(text)} for at, text in enumerate(body["input"])]
+                    return self.give({"object": "list", "model": "m", "data": rows, "usage": {"prompt_tokens": 10}})
                 said = outer.say(body)
                 choice = said if isinstance(said, dict) else {"finish_reason": "stop", "message": {"content": said}}
                 choice["message"] = {"role": "assistant", **choice["message"]}
                 usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
                 reply = {"id": "1", "object": "chat.completion", "model": "m", "choices": [{"index": 0, **choice}]}
-                data = json.dumps({**reply, "usage": usage}).encode()
+                return self.give({**reply, "usage": usage})
+
+            def give(self, reply: dict[str, Any]) -> None:
+                data = json.dumps(reply).encode()
                 self.send_response(200)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(data)))

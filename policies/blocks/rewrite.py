@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from policies.blocks.events import Record
+from policies.blocks.keys import KEYS, Keys
 from policies.blocks.memory import window_text
 from policies.contract import Asking, Build, BuildReply, Json, Message, NoModel, Window
 
@@ -145,3 +146,23 @@ FIVE_FIELDS = Form(
     _record,
 )
 """A window as an event record; ``take`` is ``EventMemory.observe``."""
+
+
+# ---------------------------------------------------------------- the four keys
+
+_KEYS = """\
+You write four search keys for what captions and transcript say of half a minute of video.
+EVENT_ACTION: the physical actions and interactions that can be seen, with who does them.
+DIALOGUE_MENTION: what is said, in its exact words: statements, requests, commands, names and things mentioned.
+OBJECT: the things that are handled, asked for or moved, each with how its state or place changes.
+SUMMARY: the core of it as a few keywords.
+Write nothing that the text does not say. Leave a key empty where it has nothing for it."""
+
+
+def _keys(value: Json) -> Keys | None:
+    texts = [clean(value[name]) for name in KEYS]
+    return Keys(*texts) if any(texts) else None
+
+
+FOUR_KEYS = Form(_KEYS, closed({name: {"type": "string"} for name in KEYS}), _keys)
+"""A window as MERIT's keys; ``take`` is ``KeyMemory.observe``."""
