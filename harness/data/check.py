@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from harness.data.frames import file_digest, frame_times
 from harness.data.native import (
     MAX_FILE,
     MAX_LINE,
@@ -174,9 +176,27 @@ def check(path: Path) -> list[Problem]:
     return checker.problems
 
 
+def check_frames(checker: Checker, manifest: Manifest, video: VideoEntry) -> list[float]:
+    """Files of frames: listed, unchanged, readable; returns the times of all frames, in order."""
+    times: list[float] = []
+    for file in video.frames:
+        entry = manifest.files.get(file.path)
+        if entry is None:
+            checker.add("manifest.json", 0, f"{file.path} is not listed under files", "add its sha256 and bytes")
+        try:
+            if entry is not None and file_digest(checker.folder, file.path) != entry.sha256:
+                checker.add(file.path, 0, "not the bytes that the manifest names", "import or make the data again")
+            times += [file.start + after for after in frame_times(checker.folder / file.path)]
+        except DataError as error:
+            what, _, to_do = str(error).removeprefix(f"{checker.folder / file.path}: ").rpartition("; ")
+            checker.add(file.path, 0, what, to_do)
+    return sorted(times)
+
+
 def check_windows(checker: Checker, manifest: Manifest, video: VideoEntry) -> float:
-    """Order, overlaps and bounds of one stream; returns the end of the window that ends first, or infinity."""
+    """Order, overlaps, bounds and frames of one stream; returns the end of the window that ends first, or infinity."""
     earliest = float("inf")
+    frames = check_frames(checker, manifest, video)
     latest: tuple[float, float] | None = None
     for number, row in checker.rows(video.windows, manifest, TypeAdapter(WindowRow)):
         start, end = row["start"], min(row["end"], video.duration)
@@ -196,6 +216,9 @@ def check_windows(checker: Checker, manifest: Manifest, video: VideoEntry) -> fl
             add(f"overlaps the window above by {latest[1] - start:g} s", "check the times; it is kept")
         if not row["captions"] and not row["transcript"]:
             add("has neither captions nor transcript", "leave it out or add its text")
+        if row["frames"] != (bisect_left(frames, start) < bisect_left(frames, end)):
+            seen = "no frame lies in it" if row["frames"] else "a frame lies in it"
+            add(f"says frames: {json.dumps(row['frames'])}, but {seen}", "correct the row or the manifest's frames")
         latest = (start, end) if latest is None or end >= latest[1] else latest
         earliest = min(earliest, end)
     if latest is None:
@@ -270,6 +293,7 @@ def check_gold(checker: Checker, manifest: Manifest, entry: SplitEntry, question
 def check_listing(checker: Checker, manifest: Manifest) -> None:
     """Files that nothing refers to."""
     used = {video.windows for video in manifest.videos}
+    used |= {file.path for video in manifest.videos for file in video.frames}
     for entry in manifest.splits.values():
         used |= {entry.questions, entry.gold}
     for name in sorted(set(manifest.files) - used):

@@ -31,9 +31,15 @@ MAX_WINDOWS = 200_000
 MAX_QUESTIONS = 100_000
 MAX_LINES_PER_WINDOW = 5_000
 MAX_TEXT = 20_000
+MAX_FRAME_BYTES = 64 << 30
+"""A day of video; frames are read where they are needed, never as a whole."""
 
 Id = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
-FilePath = Annotated[str, Field(pattern=r"^(windows|questions|gold)/[A-Za-z0-9][A-Za-z0-9._-]{0,105}\.jsonl$")]
+ROWS = r"(windows|questions|gold)/[A-Za-z0-9][A-Za-z0-9._-]{0,105}\.jsonl"
+PICTURES = r"frames/[A-Za-z0-9][A-Za-z0-9._-]{0,105}\.(mp4|m4v|mkv|webm|mov|avi|png|jpg|jpeg)"
+FilePath = Annotated[str, Field(pattern=f"^{ROWS}$")]
+FramePath = Annotated[str, Field(pattern=f"^{PICTURES}$")]
+AnyPath = Annotated[str, Field(pattern=f"^({ROWS}|{PICTURES})$")]
 Text = Annotated[str, Field(max_length=MAX_TEXT)]
 Seconds = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
 Letter = Annotated[str, Field(pattern=r"^[A-J]$")]
@@ -49,16 +55,25 @@ class FileEntry(BaseModel):
 
     model_config = STRICT
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-    bytes: Annotated[int, Field(ge=0, le=MAX_FILE)]
+    bytes: Annotated[int, Field(ge=0, le=MAX_FRAME_BYTES)]
+
+
+class FrameFile(BaseModel):
+    """A video file whose first frame stands at ``start``, or an image that is one frame at ``start``; in seconds."""
+
+    model_config = STRICT
+    path: FramePath
+    start: Seconds
 
 
 class VideoEntry(BaseModel):
-    """One video: its length in seconds and the file of its windows."""
+    """One video: its length in seconds, the file of its windows, and where its frames are, in order of time."""
 
     model_config = STRICT
     id: Id
     duration: Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)]
     windows: FilePath
+    frames: Annotated[tuple[FrameFile, ...], Field(max_length=20_000)] = ()
 
 
 class SplitEntry(BaseModel):
@@ -80,7 +95,7 @@ class Manifest(BaseModel):
     """How the data was made: generator, version and seed, or importer and source."""
     videos: Annotated[list[VideoEntry], Field(max_length=10_000)]
     splits: dict[Literal["development", "validation", "test"], SplitEntry]
-    files: Annotated[dict[FilePath, FileEntry], Field(max_length=20_000)]
+    files: Annotated[dict[AnyPath, FileEntry], Field(max_length=40_000)]
 
 
 class UtteranceRow(TypedDict):
@@ -131,11 +146,12 @@ Row = TypeVar("Row")
 
 @dataclass(frozen=True, slots=True)
 class Video:
-    """One stream; ``duration`` in seconds, ``windows`` in the order in which they are sent."""
+    """One stream; ``duration`` in seconds, ``windows`` in the order in which they are sent, ``frames`` by start."""
 
     id: str
     duration: float
     windows: tuple[Window, ...]
+    frames: tuple[FrameFile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +243,10 @@ def load(path: Path, verify: bool = True) -> Dataset:
             raise DataError(f"{path / 'manifest.json'}: video {video.id} stands there twice; keep one")
         content = read_file(path, video.windows, entry(video.windows))
         rows = parse_rows(WINDOW_ROWS, content, path / video.windows, MAX_WINDOWS)
-        videos[video.id] = Video(video.id, video.duration, stream(rows, video.duration, path / video.windows))
+        for frames in video.frames:
+            require_frames(path, frames.path, entry(frames.path))
+        windows = stream(rows, video.duration, path / video.windows)
+        videos[video.id] = Video(video.id, video.duration, windows, video.frames)
     questions: dict[str, tuple[Question, ...]] = {}
     seen: set[str] = set()
     for split in SPLITS:
@@ -299,6 +318,21 @@ def stream(rows: Sequence[WindowRow], duration: float, file: Path) -> tuple[Wind
 def read_file(folder: Path, name: str, expected: FileEntry | None, limit: int = MAX_FILE) -> bytes:
     """Bytes of a regular file of the data set; no link is followed. ``expected`` is compared where given."""
     file = folder / name
+    with os.fdopen(open_file(folder, name), "rb") as handle:
+        status = os.fstat(handle.fileno())
+        if status.st_size > limit:
+            raise DataError(f"{file}: {status.st_size} bytes, at most {limit} are read; split the data")
+        content = handle.read(limit + 1)
+    if len(content) > limit:
+        raise DataError(f"{file}: more than {limit} bytes; split the data")
+    if expected is not None and hashlib.sha256(content).hexdigest() != expected.sha256:
+        raise DataError(f"{file}: not the bytes that the manifest names (sha256); import or make the data again")
+    return content
+
+
+def open_file(folder: Path, name: str) -> int:
+    """A descriptor of a regular file of the data set; no link is followed."""
+    file = folder / name
     try:
         if file.parent != folder and file.parent.is_symlink():
             raise DataError(f"{file.parent}: is a symbolic link; put the folder itself there")
@@ -308,18 +342,19 @@ def read_file(folder: Path, name: str, expected: FileEntry | None, limit: int = 
     except OSError as error:
         what = "is a symbolic link" if file.is_symlink() else error.strerror
         raise DataError(f"{file}: {what}; put the file itself there") from None
-    with os.fdopen(descriptor, "rb") as handle:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise DataError(f"{file}: is not a regular file; put the file itself there")
-        if status.st_size > limit:
-            raise DataError(f"{file}: {status.st_size} bytes, at most {limit} are read; split the data")
-        content = handle.read(limit + 1)
-    if len(content) > limit:
-        raise DataError(f"{file}: more than {limit} bytes; split the data")
-    if expected is not None and hashlib.sha256(content).hexdigest() != expected.sha256:
-        raise DataError(f"{file}: not the bytes that the manifest names (sha256); import or make the data again")
-    return content
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise DataError(f"{file}: is not a regular file; put the file itself there")
+    return descriptor
+
+
+def require_frames(folder: Path, name: str, expected: FileEntry | None) -> None:
+    """Raise ``DataError`` where a file of frames is missing, a link or of another size. Its digest is compared later,
+    when the first frame is asked for: a day of video takes seconds to read."""
+    with os.fdopen(open_file(folder, name), "rb") as handle:
+        size = os.fstat(handle.fileno()).st_size
+    if expected is not None and size != expected.bytes:
+        raise DataError(f"{folder / name}: {size} bytes, the manifest says {expected.bytes}; import or make it again")
 
 
 def split_lines(content: bytes, file: Path) -> Iterator[tuple[int, bytes]]:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.data.native import FORMAT, SPLITS, DataError, Gold, Question, Video
+from harness.data.native import FORMAT, SPLITS, DataError, FrameFile, Gold, Question, Video
 from policies.contract import Window
+
+PIECE = 1 << 20
+"""Bytes copied at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +28,8 @@ class DatasetParts:
     videos: Sequence[Video]
     splits: Mapping[str, Sequence[tuple[Question, Gold]]]
     """Questions with gold by split; an empty split is left out."""
+    frames: Mapping[str, bytes | Path] = field(default_factory=dict)
+    """By path in the data set, what ``Video.frames`` names: the bytes, or the file to copy them from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +70,14 @@ def write(parts: DatasetParts, folder: Path, notes: Sequence[str] = ()) -> Writt
 
 
 def fill(parts: DatasetParts, folder: Path) -> int:
-    """Write all files of ``parts`` into an empty folder, the manifest last; returns their size in bytes."""
+    """Write all files of ``parts`` into an empty folder, the manifest last; returns their size in bytes.
+
+    Raises ``DataError`` where a video names frames that ``parts.frames`` does not hold, or files no video names.
+    """
+    named = {file.path for video in parts.videos for file in video.frames}
+    if named != set(parts.frames):
+        odd = min(named ^ set(parts.frames))
+        raise DataError(f"{odd}: named by a video or given as a file of frames, but not both; correct the parts")
     files: dict[str, dict[str, str | int]] = {}
 
     def put(name: str, rows: Iterable[Mapping[str, Any]]) -> str:
@@ -80,8 +93,11 @@ def fill(parts: DatasetParts, folder: Path) -> int:
             "duration": seconds(video.duration),
             "windows": put(f"windows/{video.id}.jsonl", map(window_row, video.windows)),
         }
+        | ({"frames": [frame_row(file) for file in video.frames]} if video.frames else {})
         for video in parts.videos
     ]
+    for name in sorted(parts.frames):
+        files[name] = copy(parts.frames[name], folder / name)
     splits = {
         split: {
             "questions": put(
@@ -104,6 +120,23 @@ def fill(parts: DatasetParts, folder: Path) -> int:
     content = (json.dumps(manifest, ensure_ascii=False, indent=1) + "\n").encode("utf-8")
     (folder / "manifest.json").write_bytes(content)
     return len(content) + sum(int(entry["bytes"]) for entry in files.values())
+
+
+def copy(source: bytes | Path, file: Path) -> dict[str, str | int]:
+    """Write bytes, or copy a file piece by piece; returns the manifest's entry for it."""
+    file.parent.mkdir(exist_ok=True)
+    digest, size = hashlib.sha256(), 0
+    with io.BytesIO(source) if isinstance(source, bytes) else source.open("rb") as reading, file.open("wb") as writing:
+        while piece := reading.read(PIECE):
+            writing.write(piece)
+            digest.update(piece)
+            size += len(piece)
+    return {"sha256": digest.hexdigest(), "bytes": size}
+
+
+def frame_row(file: FrameFile) -> dict[str, Any]:
+    """One entry of a video's ``frames`` in the manifest."""
+    return {"path": file.path, "start": seconds(file.start)}
 
 
 def window_row(window: Window) -> dict[str, Any]:
