@@ -8,15 +8,12 @@ and the evaluator ends the evaluation, since its figures would say nothing about
 from __future__ import annotations
 
 import base64
-import json
 import logging
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
-
-import json_repair
 
 from harness.evaluation.meter import ConstructionMeter, QuestionMeter, digest, priced, read_digest
 from harness.evaluation.offline import OfflineAnswers
@@ -25,6 +22,7 @@ from harness.evaluation.prompts import render_read
 from harness.evaluation.schema import SchemaError, check_schema, check_value
 from harness.models.interface import ChatMessage, ChatReply, ChatRequest, Models, ReplyKind, RequestRefused, Role
 from harness.models.letters import parse_letter
+from harness.models.structured import Unparseable, parse_json
 from policies.contract import (
     BadRequest,
     Budget,
@@ -62,8 +60,6 @@ BUILDS_PER_WINDOW = 4
 systems it compares with."""
 EMBEDS_PER_WINDOW = 16
 """Texts embedded in construction per window: four keys and five fields, with room to spare. Not given."""
-REPAIR_CHARS = 8_000
-"""Longer replies are not repaired: the repair's time grows with the square of its input. Not given."""
 EMBED_CHARS = 8_000
 """Cap of one text to embed. Not given."""
 
@@ -230,7 +226,7 @@ class Services:
             "additionalProperties": False,
         }
         reply = self.models.chat(Role.ANSWER, ChatRequest((system, user), READ_TOKENS, schema=schema), scope)
-        choice = _letter(reply.text, read.choices) if reply.kind is ReplyKind.OK else None
+        choice = parse_letter(reply.text, read.choices) if reply.kind is ReplyKind.OK else None
         return ReadReply(choice, reply.text), priced(reply.usage, reply.seconds)
 
     def _generate(self, generate: Generate, query: Query, meter: QuestionMeter) -> GenerateReply:
@@ -342,38 +338,16 @@ def _checked_schema(schema: Mapping[str, Any]) -> None:
 
 def _value(reply: ChatReply, schema: Mapping[str, Any]) -> Any:
     """The reply as a JSON value of the schema. Small models fence or mis-quote JSON: that is repaired, not trusted."""
-    if reply.kind is not ReplyKind.OK:
-        raise ModelFailed(f"the model's reply was {reply.kind.value}")
     try:
-        value = json.loads(reply.text)
-    except (ValueError, RecursionError):
-        value = _repaired(reply.text)
-    try:
+        value = parse_json(reply)
         check_value(value, schema)
         wire.check_json(value, "value")
         wire.encode({"value": value})
+    except Unparseable as error:
+        raise ModelFailed(str(error)) from None
     except (SchemaError, wire.WireError, RecursionError) as error:
         raise ModelFailed(f"the model's reply does not fit the schema: {error}") from None
     return value
-
-
-def _repaired(text: str) -> Any:
-    if len(text) > REPAIR_CHARS:
-        raise ModelFailed(f"the model's reply is no JSON and, with {len(text)} characters, too long to be repaired")
-    try:
-        return json_repair.loads(text)
-    except Exception:  # a third party's parser over hostile text: whatever it raises, there is no value
-        raise ModelFailed("the model's reply is no JSON") from None
-
-
-def _letter(text: str, choices: Mapping[str, str]) -> str | None:
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return parse_letter(text, choices)
-    if type(value) is dict and type(value.get("answer")) is str and value["answer"] in choices:
-        return str(value["answer"])
-    return parse_letter(text, choices)
 
 
 def _require_text(request: Request) -> None:

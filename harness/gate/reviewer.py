@@ -7,8 +7,6 @@ complete JSON reply that repeats a nonce. Anything else is a rejection, and no r
 from __future__ import annotations
 
 import hashlib
-import json
-import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,6 +21,7 @@ from harness.gate.review_rules import check_review
 from harness.gate.source import escape
 from harness.models.counting import count_tokens
 from harness.models.interface import ChatMessage, ChatRequest, Models, ReplyKind, RequestRefused, Role
+from harness.models.structured import Unparseable, parse_json
 from principles.h0 import H0, Enforcer
 
 INCOMPLETE = "R06"
@@ -151,12 +150,10 @@ def absent_token(material: str, seed: int, purpose: str) -> str:
 
 def judge(text: str, nonce: str, rules: Mapping[str, str]) -> tuple[Finding, ...]:
     """Findings of a reply; empty only for a complete, consistent approval with the right nonce."""
-    stripped = text.strip()
-    fenced = re.fullmatch(r"```(?:json)?[^\S\n]*\n(.*)```", stripped, re.DOTALL)
     try:
-        reply = Reply.model_validate(json.loads(fenced[1] if fenced else stripped))
-    except (ValueError, ValidationError, RecursionError):
-        return (Finding(rule=INCOMPLETE, message=f"no complete verdict: {escape(stripped, 120)}"),)
+        reply = Reply.model_validate(parse_json(text, lenient=False))
+    except (Unparseable, ValidationError):
+        return (Finding(rule=INCOMPLETE, message=f"no complete verdict: {escape(text.strip(), 120)}"),)
     if reply.nonce != nonce:
         return (Finding(rule=INCOMPLETE, message="the verdict does not repeat the nonce"),)
     known = [rule for rule in dict.fromkeys(reply.rules) if rule in rules]
