@@ -130,7 +130,7 @@ def recover(files: Mapping[str, str]) -> Recipe:
     for name, recipe in KNOWN.items():
         if name in library.names() and library.load(name) == data:
             return recipe
-    for block, name in (("fields", "v01"), ("bm25", "bm25")):
+    for block, name in (("fields", "v01"), ("scoring", "v01"), ("bm25", "bm25")):
         if f"policies.blocks.{block}" in code:
             return KNOWN[name]
     return KNOWN["v00"]

@@ -10,10 +10,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+import numpy as np
+
 from policies.blocks.extract import FIELDS, Line, read_line
 from policies.blocks.lexicon import SPEAKER
 from policies.blocks.memory import Memory
-from policies.blocks.postings import Floats, Postings
+from policies.blocks.postings import Bools, Floats, Postings
 from policies.blocks.tokens import content, words
 from policies.contract import Window
 
@@ -84,6 +86,11 @@ class EventMemory(Memory):
         if field == "PEOPLE":
             terms = [term for term in terms if self.is_name(term)]
         return self.fields[field].overlap(terms)
+
+    def holds(self, terms: Iterable[str], fields: Sequence[str] = FIELDS) -> Bools:
+        """Whether any of ``terms`` stands in any of ``fields`` of a record, shape (n,)."""
+        terms = tuple(terms)
+        return np.asarray(np.any([self.overlap(field, terms) > 0 for field in fields], axis=0))
 
     def _learn(self, window: Window, lines: list[Line]) -> None:
         self._speakers.update(word for line in window.transcript for word in content(line.speaker))

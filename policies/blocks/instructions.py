@@ -1,4 +1,4 @@
-"""Instructions for the answer model. Their obligations are given by the source, their wording is not."""
+"""Instructions for the answer model."""
 
 from __future__ import annotations
 
@@ -10,4 +10,10 @@ Answer from the records only.
 4. For a habit, add up evidence that repeats over several records.
 5. Never choose by how often something is mentioned overall.
 Reply with one letter."""
-"""For five-field records: the five obligations of the structured fallback prompt."""
+"""For five-field records: the five obligations of the structured fallback. They are given, their wording is not."""
+
+VERIFY = (
+    "Current text answer is {answer}. Inspect frames. "
+    "Maintain {answer} unless visual evidence unambiguously proves an alternative."
+)
+"""The conservative visual verification prompt, given word for word; ``{answer}`` stands for the text answer."""

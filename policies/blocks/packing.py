@@ -4,6 +4,7 @@ Up to GLOBALS records that matter whatever the choice, and up to EACH per choice
 memory mode, temporal hint, number of eligible records and support counts. The slots are filled one record per choice
 first, then the globals, then the rest per choice (this order is not given by the source: it keeps the choices even
 when the cap bites). A record is shown whole or not at all; where it fills several slots, later ones refer back.
+Neighbours, where asked for, stand inside their anchor's slot and are filled in last.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from policies.blocks.formats import SEPARATOR, asked_at, one_line
 from policies.blocks.memory import Memory
 from policies.blocks.postings import Floats
 from policies.blocks.recency import hint
+from policies.blocks.scoring import Scored
 from policies.blocks.select import top, top_each
 from policies.contract import Query
 
@@ -27,6 +29,8 @@ ABOVE = "(shown above)"
 
 Format = Callable[[int], str]
 """From a record's position to its text."""
+Beside = Callable[[int], Sequence[tuple[int, str]]]
+"""From a record's position to the neighbours that may stand in its slot: (position, text)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,8 @@ class Packed:
     text: str
     positions: tuple[int, ...]
     dropped: int
+    near: tuple[int, ...] = ()
+    """Neighbours shown beside them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,25 +65,27 @@ def header(memory: Memory, query: Query, mode: str, counts: Sequence[int]) -> st
 def pack(
     memory: Memory,
     query: Query,
-    overall: Floats,
-    each: Floats,
-    counts: Sequence[int],
+    scored: Scored,
     show: Format,
     mode: str,
     limit: int = LIMIT,
+    preface: str = "",
+    beside: Beside | None = None,
 ) -> Packed:
-    """The context, never longer than ``limit`` characters.
+    """The context, never longer than ``limit`` characters; a record that scores 0 is not taken.
 
-    ``overall`` (n,) ranks the globals, ``each`` (n, k) the records of each choice; a record that scores 0 is not taken.
+    ``preface`` stands between header and records where it fits.
     """
-    head = header(memory, query, mode, counts)
+    head = header(memory, query, mode, scored.counts)
+    if preface and len(head) + len(SEPARATOR) + len(preface) <= limit:
+        head += SEPARATOR + preface
     if len(head) > limit:
         return Packed("", (), 0)
     left = limit - len(head)
     shown: dict[int, str] = {}
     titles: set[int] = set()
     kept: list[_Slot] = []
-    slots = _slots(overall, each)
+    slots = _slots(scored)
     for slot in slots:
         body = ABOVE if slot.position in shown else one_line(show(slot.position))
         title = 0 if slot.section in titles else len(SEPARATOR) + len(_title(query, slot.section))
@@ -88,16 +96,32 @@ def pack(
         titles.add(slot.section)
         shown.setdefault(slot.position, body)
         kept.append(slot)
-    return Packed(_render(memory, query, head, kept, shown), tuple(shown), len(slots) - len(kept))
+    positions = tuple(shown)
+    near = _fill(shown, beside, left) if beside else ()
+    return Packed(_render(memory, query, head, kept, shown), positions, len(slots) - len(kept), near)
 
 
-def _slots(overall: Floats, each: Floats) -> list[_Slot]:
-    """All slots in the order they are filled."""
+def _fill(shown: dict[int, str], beside: Beside, left: int) -> tuple[int, ...]:
+    """Add to the texts of ``shown`` what still fits of their neighbours, each whole and once; which were added."""
+    near: dict[int, None] = {}
+    for position in tuple(shown):
+        for at, text in beside(position):
+            extra = f" | {one_line(text)}"
+            if at not in shown and at not in near and len(extra) <= left:
+                shown[position] += extra
+                left -= len(extra)
+                near[at] = None
+    return tuple(near)
+
+
+def _slots(scored: Scored) -> list[_Slot]:
+    """All slots in the order they are filled. The globals are ranked by their best choice's score (not given)."""
+    overall: Floats = scored.total.max(axis=1) if scored.total.shape[1] else scored.asked
     general = [_Slot(0, at, float(overall[at])) for at in top(overall, GLOBALS)]
-    columns = top_each(each, EACH)
+    columns = top_each(scored.total, EACH)
     ranks = [
         [
-            _Slot(1 + column, chosen[rank], float(each[chosen[rank], column]))
+            _Slot(1 + column, chosen[rank], float(scored.total[chosen[rank], column]))
             for column, chosen in enumerate(columns)
             if rank < len(chosen)
         ]

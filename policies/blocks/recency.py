@@ -11,9 +11,9 @@ from policies.blocks.postings import Floats
 STRENGTH = 2.0
 """Largest shift. Not given by the source: below one EVENT term, so that it orders like matches and no more."""
 
-_LATE = re.compile(r"\b(last|latest|previous|recent(?:ly)?)\b", re.IGNORECASE)
-"""The first three are given; "recent" is not, and says the same."""
+_LATE = re.compile(r"\b(last|latest|previous)\b", re.IGNORECASE)
 _EARLY = re.compile(r"\b(first|earliest)\b(?!\s+floor)", re.IGNORECASE)
+"""The words are given; that the first floor is a place is ours."""
 
 
 def direction(question: str) -> int:

@@ -18,8 +18,11 @@ def support_counts(asked: Floats, chosen: Floats) -> list[int]:
     return [int(count) for count in ((asked[:, None] > 0) & (chosen > 0)).sum(axis=0)]
 
 
-def hit_counts(memory: Memory, query: Query) -> list[int]:
-    """``choice_hit_counts``: raw windows that hold any content term of each choice (the rule is not given)."""
+def choice_hit_counts(memory: Memory, query: Query) -> list[int]:
+    """Raw windows whose captions or transcript hold any content term of each choice, for the visual gate.
+
+    The rule is not given by the source; what is given is that these differ from ``support_counts``.
+    """
     return [int(np.count_nonzero(memory.text.overlap(content(text)))) for text in query.choices.values()]
 
 

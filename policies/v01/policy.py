@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from policies.blocks.events import EventMemory
-from policies.blocks.fields import fields_choices, fields_question, totals
 from policies.blocks.formats import five_fields
-from policies.blocks.instructions import STRUCTURED
-from policies.blocks.packing import LIMIT, pack
-from policies.blocks.reading import read
-from policies.blocks.recency import temporal
-from policies.blocks.support import support_counts
+from policies.blocks.packing import pack
+from policies.blocks.rewrite import FIVE_FIELDS, Rewriter
+from policies.blocks.route import characters, metadata, structured_event
+from policies.blocks.scoring import score
 from policies.contract import Asking, Query, Setup, Window
 
 
@@ -19,33 +17,26 @@ class Policy:
     """A compact store instead of raw captions."""
 
     def __init__(self, setup: Setup) -> None:
-        self.limit = min(LIMIT, setup.budget.context_chars)
-        self.evidence = setup.budget.evidence
+        self.budget = setup.budget
         self.memory = EventMemory()
+        self.rewriter = Rewriter(FIVE_FIELDS, self.memory.observe)
 
     def observe(self, windows: Sequence[Window]) -> None:
-        """Rewrite each window as a record."""
-        self.memory.observe(windows)
+        """Hand the windows to the rewriter."""
+        self.rewriter.observe(windows)
 
-    def settle(self) -> None:
-        """Nothing to batch."""
+    def settle(self) -> Asking:
+        """Rewrite each window as a record."""
+        yield from self.rewriter.settle()
 
     def answer(self, query: Query) -> Asking:
         """Score, rerank by time, pack, ask f."""
-        asked = fields_question(self.memory, query)
-        chosen = fields_choices(self.memory, query)
-        scores = temporal(totals(asked, chosen), query.question)
-        counts = support_counts(asked, chosen)
-        packed = pack(
-            self.memory,
-            query,
-            scores.max(axis=1),
-            scores,
-            counts,
-            lambda at: five_fields(self.memory, at),
-            "structured event memory",
-            self.limit,
-        )
-        evidence = self.memory.references(packed.positions)[: self.evidence]
-        notes = {"support": dict(zip(query.choices, counts, strict=True)), "dropped": packed.dropped}
-        return (yield from read(query, packed.text, "structured_event", evidence, STRUCTURED, notes))
+        self.rewriter.answer()
+        scored = score(self.memory, query)
+        packed = pack(self.memory, query, scored, self.show, "structured event memory", characters(self.budget))
+        notes = metadata(query, scored, self.rewriter.label)
+        return (yield from structured_event(self.memory, query, packed, notes, self.budget))
+
+    def show(self, position: int) -> str:
+        """A record as one line."""
+        return five_fields(self.memory, position)

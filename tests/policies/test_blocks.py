@@ -19,8 +19,9 @@ from policies.blocks.fields import fields_choices, fields_question, question_wei
 from policies.blocks.formats import SEPARATOR, fit, five_fields, headline, raw
 from policies.blocks.packing import EACH, GLOBALS, pack
 from policies.blocks.recency import direction, temporal
+from policies.blocks.scoring import score
 from policies.blocks.select import earliest, interleave, latest, neighbours, top, top_each, uniform
-from policies.blocks.support import hit_counts, leader, support_counts
+from policies.blocks.support import choice_hit_counts, leader, support_counts
 from policies.blocks.timefmt import stamp
 from policies.blocks.tokens import content, speech_question, terms
 from policies.contract import EmbedReply, Query, Utterance, Window
@@ -166,7 +167,7 @@ def test_each_record_counts_once_for_a_choice() -> None:
     query = ask("Who paints?", "Ada", "Ben")
     counts = support_counts(fields_question(held, query), fields_choices(held, query))
     assert counts == [2, 1]
-    assert hit_counts(held, query) == [3, 1]
+    assert choice_hit_counts(held, query) == [3, 1]
 
 
 def test_a_clear_leader_or_none() -> None:
@@ -244,18 +245,7 @@ STREAM = st.lists(SENTENCE.map(" ".join), max_size=40)
 def test_the_cap_is_never_exceeded(lines: list[str], limit: int) -> None:
     held = memory(*(window(at, line) for at, line in enumerate(lines)))
     query = ask("Who paints the fence?", "Ada", "Ben", "the mug", "kitchen fence")
-    asked, chosen = fields_question(held, query), fields_choices(held, query)
-    scores = totals(asked, chosen)
-    packed = pack(
-        held,
-        query,
-        scores.max(axis=1),
-        scores,
-        support_counts(asked, chosen),
-        lambda at: five_fields(held, at),
-        "events",
-        limit,
-    )
+    packed = pack(held, query, score(held, query), lambda at: five_fields(held, at), "events", limit)
     assert len(packed.text) <= limit
     assert len(set(packed.positions)) == len(packed.positions) <= GLOBALS + 4 * EACH
     for position in packed.positions:
@@ -265,18 +255,14 @@ def test_the_cap_is_never_exceeded(lines: list[str], limit: int) -> None:
 def test_a_long_record_is_dropped_whole_and_the_rest_stays() -> None:
     held = memory(window(0, "Ada paints " + "x" * 20_000), window(1, "Ada paints too"))
     query = ask("Who paints?", "Ada", "Ben")
-    asked, chosen = fields_question(held, query), fields_choices(held, query)
-    packed = pack(held, query, asked, chosen, [1, 0], lambda at: raw(held, at), "events")
-    assert packed.positions == (1,) and packed.dropped == 2 and "xxx" not in packed.text
+    packed = pack(held, query, score(held, query), lambda at: raw(held, at), "events")
+    assert packed.positions == (1,) and packed.dropped == 3 and "xxx" not in packed.text
 
 
 def test_the_context_says_what_it_must() -> None:
     held = memory(window(0, "Ada paints the fence"), window(1, "Ben paints the mug"), window(2, "I nap."))
     query = ask("Who painted last?", "Ada", "Ben", type="EntityLog")
-    asked, chosen = fields_question(held, query), fields_choices(held, query)
-    counts = support_counts(asked, chosen)
-    scores = temporal(totals(asked, chosen), query.question)
-    packed = pack(held, query, scores.max(axis=1), scores, counts, lambda at: five_fields(held, at), "events")
+    packed = pack(held, query, score(held, query), lambda at: five_fields(held, at), "events")
     for needed in (
         "question_type: EntityLog",
         "memory_mode: events",

@@ -21,7 +21,7 @@ from policies.blocks.memory import Memory
 from policies.blocks.postings import Postings
 from policies.blocks.select import top
 from policies.blocks.tokens import terms
-from policies.contract import Answer, Asking, Budget, Query, Read, Refused, Reply, Request, Setup
+from policies.contract import Answer, Asking, Budget, NoModel, Query, Read, Refused, Reply, Request, Setup
 from policies.v00.policy import Policy as V00
 from policies.v01.policy import Policy as V01
 
@@ -49,7 +49,8 @@ class Reading:
         self.contexts: list[str] = []
 
     def __call__(self, request: Request) -> Reply | Refused:
-        assert isinstance(request, Read)
+        if not isinstance(request, Read):
+            return NoModel("no model")
         self.contexts.append(request.context)
         return self.reader.read(request)
 

@@ -1,0 +1,53 @@
+"""Frequency aggregator: which choice recurs? Support added up over distinct times, answered when the lead is clear.
+
+Given: for questions of recurring behaviour it aggregates support counts across distinct timestamps, and answers
+directly only when the leading choice has a clear margin over the others.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+from numpy.typing import NDArray
+
+from policies.blocks.events import EventMemory
+from policies.blocks.route import Direct
+from policies.blocks.scoring import Scored
+from policies.blocks.select import top
+from policies.blocks.support import leader
+from policies.contract import Query
+
+ROUTE = "frequency"
+LEAST = 3
+RATIO = 2.0
+LEAD = 2
+"""The clear margin: n1 >= 3, n1 >= 2 n2, n1 - n2 >= 2. Not given by the source: a habit is seen three times, and chance
+mentions of another choice stay below half of it."""
+SHOWN = 16
+"""Records given as evidence. Not given: enough to see a habit."""
+
+_TRIGGER = re.compile(
+    r"\b(usual|usually|often|most often|frequently|every day|habit|habits|how many times)\b", re.IGNORECASE
+)
+"""Recurring-behaviour questions. The kind is given, the words are not; a question-type label alone is none."""
+_NUMBER = re.compile(r"^\W*(\d+|once|twice|one|two|three|four|five|six|seven|eight|nine|ten)\b", re.IGNORECASE)
+
+
+def frequency(memory: EventMemory, query: Query, scored: Scored) -> Direct | None:
+    """The choice that clearly recurs together with what is asked, or None."""
+    if not _TRIGGER.search(query.question) or any(map(_NUMBER.match, query.choices.values())):
+        return None  # a number of times is no thing that records could mention
+    counts = [
+        _distinct(memory, np.flatnonzero((scored.asked > 0) & (scored.chosen[:, column] > 0)))
+        for column in range(len(query.choices))
+    ]
+    column = leader(counts, LEAST, RATIO, LEAD)
+    if column is None:
+        return None
+    shared = np.where((scored.asked > 0) & (scored.chosen[:, column] > 0), scored.total[:, column], 0)
+    return Direct(list(query.choices)[column], ROUTE, tuple(top(shared, SHOWN)))
+
+
+def _distinct(memory: EventMemory, positions: NDArray[np.int64]) -> int:
+    return len({memory.windows[position].start for position in positions})
