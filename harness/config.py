@@ -51,7 +51,7 @@ class Config(Settings):
     def key(self, role: Role) -> str | None:
         """The key for the role's endpoint; None where none is named. Raises UserError where a named one is missing."""
         model = self.role(role)
-        if model is None:
+        if model is None or model.packaged:
             return None
         where = f"profile {self.run.profile}, role {role}"
         if model.key_file:

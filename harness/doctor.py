@@ -21,6 +21,9 @@ from rich.console import Console
 from rich.table import Table
 
 from harness.display import cell, visible
+from harness.errors import UserError
+from harness.models import embedder
+from harness.settings import PACKAGED_EMBEDDER
 from sandbox import cgroup
 from sandbox.bubblewrap import open_bubblewrap
 from sandbox.docker import open_docker
@@ -73,7 +76,7 @@ def doctor(folder: Path | None = None) -> Report:
         "bubblewrap", open_bubblewrap_for_trial, bubblewrap_mend(), "" if docker else up
     )
     checks = [python_check(), git_check(), *engine_checks(), *docker_checks, *bubblewrap_checks, cgroup_check()]
-    checks += [*runtime_checks(docker, bubblewrap), *disk_checks(folder or Path.cwd())]
+    checks += [*runtime_checks(docker, bubblewrap), embedder_check(), *disk_checks(folder or Path.cwd())]
     picked = docker or bubblewrap
     return Report(checks=tuple(checks), sandbox=picked.label if picked else "")
 
@@ -214,6 +217,17 @@ def runtime_checks(docker: Trial | None, bubblewrap: Trial | None) -> Iterator[C
     if not same:
         detail = ", ".join(f"{name} {digest[:16]}" for name, digest in digests.items())
     yield Check(name="runtime digest", ok=same, detail=detail, mend="" if same else command_line("up"))
+
+
+def embedder_check() -> Check:
+    """The packaged embedding model: optional, and needed only where a profile names it."""
+    detail = embedder.missing()
+    try:
+        detail = detail or f"{PACKAGED_EMBEDDER}: weights {embedder.PackagedEmbedder().digest[:16]}"
+    except UserError as error:
+        return Check(name="embedding model", ok=False, detail=str(error), mend=embedder.INSTALL)
+    missing = bool(embedder.missing())
+    return Check(name="embedding model", ok=not missing, detail=detail, mend=embedder.INSTALL if missing else "")
 
 
 # ---------------------------------------------------------------- disk

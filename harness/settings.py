@@ -14,6 +14,8 @@ from policies.contract import Budget
 from sandbox.interface import Limits
 
 OPENAI_URL = "https://api.openai.com/v1"
+PACKAGED_EMBEDDER = "packaged:minilm"
+"""The embedder's model that runs in this process, from the extra ``minilm`` (``harness.models.embedder``)."""
 CHAT_ROLES = tuple(role for role in Role if role not in (Role.EMBEDDER, Role.TRANSCRIBER))
 
 Count = Annotated[int, Field(ge=0, le=2**53)]
@@ -149,8 +151,20 @@ class RoleModel(Section):
         return self
 
     @property
+    def packaged(self) -> bool:
+        """Whether it is the embedding model that comes as a package; address and key then count for nothing."""
+        return self.model == PACKAGED_EMBEDDER
+
+    @property
+    def place(self) -> str:
+        """Where it is served, for records and for people."""
+        return "this process" if self.packaged else self.base_url
+
+    @property
     def loopback(self) -> bool:
         """Whether the endpoint is on this machine."""
+        if self.packaged:
+            return True
         host = urlsplit(self.base_url).hostname or ""
         try:
             return ipaddress.ip_address(host).is_loopback
@@ -160,6 +174,8 @@ class RoleModel(Section):
     @property
     def key_variable(self) -> str:
         """The environment variable that the key is read from, or empty."""
+        if self.packaged:
+            return ""
         if self.key_env or self.key_file:
             return self.key_env
         return "OPENAI_API_KEY" if self.at_openai else ""
@@ -196,6 +212,10 @@ class Settings(Section):
             for field in dataclasses.fields(values):
                 if not least <= getattr(values, field.name) < 2**53:
                     raise ValueError(f"{section}.{field.name} is out of range: {getattr(values, field.name)}")
+        for name, profile in self.profiles.items():
+            for role, model in profile.roles.items():
+                if model.packaged and role is not Role.EMBEDDER:
+                    raise ValueError(f"profiles.{name}.roles.{role}: {PACKAGED_EMBEDDER} embeds and does nothing else")
         if "offline" in self.profiles and self.profiles["offline"].roles:
             raise ValueError("profiles.offline has no models by definition; give the profile another name")
         return self

@@ -208,7 +208,7 @@ class Services:
         if self.models.has(Role.ANSWER):
             reply, cost = self._asked(read, self._scope(query, meter))
         else:
-            reply, cost = self.offline.answer(read, key)
+            reply, cost = self.offline.answer(read, key, [self._images[ref].data for ref in read.frames])
         meter.book_read(read.part, cost)
         choice = reply.choice if reply.choice in read.choices else None
         meter.unparsed += choice is None
@@ -318,11 +318,9 @@ class Services:
         return self.models.chat(role, ChatRequest(sent, max_tokens, schema=schema), scope)
 
     def _embedded(self, embed: Embed, scope: str) -> tuple[EmbedReply, Cost]:
-        started = self.clock()
-        vectors, usage = self.models.embed(embed.texts, scope)
-        cost = priced(usage, self.clock() - started)
-        encoded = tuple(base64.b64encode(vector).decode("ascii") for vector in vectors)
-        return EmbedReply(len(vectors[0]) // 2, encoded), cost
+        done = self.models.embed(embed.texts, scope)
+        encoded = tuple(base64.b64encode(vector).decode("ascii") for vector in done.vectors)
+        return EmbedReply(len(done.vectors[0]) // 2, encoded), priced(done.usage, done.seconds)
 
 
 def _pairs(messages: Sequence[Message]) -> list[list[str]]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
-import json
 import math
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -17,10 +15,12 @@ from typing import Any
 from harness.config import Config
 from harness.models.client import Client, LostInFlight, Timing
 from harness.models.counting import AUDIO_TOKENS_PER_SECOND, count_prompt, count_tokens, worst_case
+from harness.models.embedder import PackagedEmbedder
+from harness.models.identity import digest_of, document_of, shaped
 from harness.models.interface import (
-    ChatMessage,
     ChatReply,
     ChatRequest,
+    Embedded,
     ModelError,
     Models,
     ReplyKind,
@@ -33,6 +33,7 @@ from harness.models.ledger import MEASURES, Ledger
 from harness.models.prices import Priced, price_of
 from harness.models.quirks import Learned, Quirks
 from harness.models.replies import CallRecord, ReplyStore
+from harness.models.vectors import gathered, places, shared_out
 from harness.models.wire import Reported
 from harness.settings import Cap, RoleModel
 
@@ -68,6 +69,8 @@ class _Call:
     worst: Usage
     send: Callable[[float], tuple[Mapping[str, Any], Usage]]
     """Send within the seconds given; returns the reply as stored and what it came to."""
+    keep: Callable[[int, Usage, float, Mapping[str, Any]], None] | None = None
+    """Store the reply in a way of its own: (row, usage, seconds, reply)."""
 
 
 class ModelHub:
@@ -87,6 +90,7 @@ class ModelHub:
         self._ledger = Ledger(config.caps, self._replies.booked())
         self._quirks: dict[tuple[str, str], Quirks] = {}
         self._clients: dict[Role, Client] = {}
+        self._packaged: PackagedEmbedder | None = None
         self._lock = threading.Lock()
         self._held: dict[tuple[Role, str, str], tuple[threading.Lock, int]] = {}
 
@@ -103,8 +107,8 @@ class ModelHub:
     def chat(self, role: Role, request: ChatRequest, scope: str) -> ChatReply:
         """See ``Models.chat``; the builder's replies are stored by content, whatever the scope."""
         terms = self._named(role)
-        request = _shaped(request, terms.model)
-        document = _document(request)
+        request = shaped(request, terms.model)
+        document = document_of(request)
         prompt = worst_case(count_prompt(request))
         dollars = terms.priced.worst_dollars(prompt, request.max_tokens)
         worst = Usage(1, prompt, request.max_tokens, dollars=dollars, estimated=True)
@@ -129,23 +133,42 @@ class ModelHub:
             stored=stored,
         )
 
-    def embed(self, texts: tuple[str, ...], scope: str) -> tuple[tuple[bytes, ...], Usage]:
+    def embed(self, texts: tuple[str, ...], scope: str) -> Embedded:
         """See ``Models.embed``; vectors are stored by content, whatever the scope."""
         terms = self._named(Role.EMBEDDER)
         if not texts:
-            return (), Usage()
-        texts = tuple(_utf8(text) for text in texts)
-        counted = sum(count_tokens(text) for text in texts)
+            return Embedded((), Usage(), 0.0)
+        embedder, name = self._embedder()
+        wanted = places(name, texts)
+        with self._alone((Role.EMBEDDER, name, "")):  # one call at a time, so that no text is bought twice
+            found = self._replies.vectors(wanted)
+            missing = {digest: text for digest, text in wanted.items() if digest not in found}
+            if missing:
+                self._buy(self._embedding(terms, embedder, name, missing))
+                found |= self._replies.vectors(missing)
+        return gathered(name, texts, found)
+
+    def _embedding(
+        self, terms: Terms, embedder: Client | PackagedEmbedder, name: str, missing: Mapping[str, str]
+    ) -> _Call:
+        """The call that embeds ``missing``, texts by digest."""
+        texts = tuple(missing.values())
+        counted = sum(map(count_tokens, texts))
         prompt = worst_case(counted)
         worst = Usage(1, prompt, 0, dollars=terms.priced.worst_dollars(prompt, 0), estimated=True)
+        vectors: tuple[bytes, ...] = ()
 
         def send(seconds: float) -> tuple[Mapping[str, Any], Usage]:
-            vectors, reported = self._client(Role.EMBEDDER).embed(texts, seconds)
-            encoded = [base64.b64encode(vector).decode() for vector in vectors]
-            return {"vectors": encoded}, _usage(reported, Reported(counted, 0, 0, 0), terms.priced)
+            nonlocal vectors
+            vectors, reported = embedder.embed(texts, seconds)
+            return {}, _usage(reported, Reported(counted, 0, 0, 0), terms.priced)
 
-        record, _ = self._once(Role.EMBEDDER, scope, {"texts": list(texts)}, worst, send)
-        return tuple(base64.b64decode(vector) for vector in (record.reply or {})["vectors"]), record.usage
+        def keep(row: int, usage: Usage, seconds: float, reply: Mapping[str, Any]) -> None:
+            self._replies.store_vectors(row, usage, seconds, shared_out(missing, vectors, usage, seconds))
+
+        document = {"model": name, "texts": list(texts)}
+        scope = SHARED_SCOPES[Role.EMBEDDER]
+        return _Call(Role.EMBEDDER, scope, digest_of(name, document), document, worst, send, keep)
 
     def transcribe(self, audio: bytes, length: float, scope: str) -> Transcript:
         """See ``Models.transcribe``; transcripts are stored by content, whatever the scope."""
@@ -159,8 +182,7 @@ class ModelHub:
             text, segments, reported = self._client(Role.TRANSCRIBER).transcribe(audio, length, seconds)
             usage = _usage(reported, None, terms.priced)
             reply = {"text": text, "segments": [[s.start, s.end, s.text] for s in segments]}
-            estimated = usage.estimated and not by_minute
-            return reply, replace(usage, dollars=usage.dollars + by_minute, estimated=estimated)
+            return reply, replace(usage, dollars=usage.dollars + by_minute)
 
         document = {"audio": hashlib.sha256(audio).hexdigest(), "length": length}
         record, stored = self._once(Role.TRANSCRIBER, scope, document, worst, send)
@@ -190,12 +212,12 @@ class ModelHub:
 
     def learned(self) -> tuple[tuple[str, Learned], ...]:
         """(model, fact) of every parameter that a model of this run refused."""
-        places = {(t.model.base_url, t.model.model) for t in self.terms}
+        places = {(t.model.place, t.model.model) for t in self.terms}
         return tuple((model, fact) for url, model in sorted(places) for fact in self._replies.learned(url, model))
 
     def banner(self) -> tuple[str, ...]:
         """Lines to print before a run: who runs on what at which price, and the caps."""
-        lines = [f"{t.role}: {t.model.model} at {t.model.base_url}, {_price_text(t.priced)}" for t in self.terms]
+        lines = [f"{t.role}: {t.model.model} at {t.model.place}, {t.priced.text}" for t in self.terms]
         lines.append(f"caps of the run: {_caps_text(self._config.caps)}")
         lines += [f"caps of {role}: {_caps_text(cap)}" for role, cap in self._config.caps.roles.items()]
         return tuple(lines)
@@ -218,8 +240,8 @@ class ModelHub:
     ) -> tuple[CallRecord, bool]:
         """The stored reply, or a bought one; identical calls made at the same time are bought once."""
         scope = SHARED_SCOPES.get(role, scope)
-        document = {"model": self._terms[role].model.model, **document}
-        digest = hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
+        name = self._terms[role].model.model
+        document, digest = {"model": name, **document}, digest_of(name, document)
         with self._alone((role, scope, digest)):
             if (record := self._replies.find(role, scope, digest)) is not None:
                 return record, True
@@ -248,7 +270,7 @@ class ModelHub:
         granted = reservation.amount.seconds
         usage, took = Usage(), 0.0
         try:
-            to = (model.model, model.base_url)
+            to = (model.model, model.place)
             row = self._replies.intend(call.role, call.scope, call.digest, to, call.document, call.worst, granted)
             usage, took = call.worst, granted
             started = self._timing.clock()
@@ -263,7 +285,7 @@ class ModelHub:
                 self._replies.lost(row, usage, took, str(error))
                 raise
             took = self._timing.clock() - started
-            self._replies.store(row, actual, took, reply)
+            (call.keep or self._replies.store)(row, actual, took, reply)
             usage = actual
         finally:
             # Anything unforeseen, an interrupt included, leaves the intent and the worst case standing.
@@ -278,13 +300,22 @@ class ModelHub:
         with self._lock:
             if role not in self._clients:
                 model = self._terms[role].model
-                place = (model.base_url, model.model)
+                place = (model.place, model.model)
                 if place not in self._quirks:
                     record = partial(self._replies.learn, *place)
                     usual = "max_completion_tokens" if model.at_openai else "max_tokens"
                     self._quirks[place] = Quirks(self._replies.learned(*place), record, usual)
                 self._clients[role] = Client(model, self._keys[role], self._quirks[place], self._timing)
             return self._clients[role]
+
+    def _embedder(self) -> tuple[Client | PackagedEmbedder, str]:
+        """What embeds, and the name under which its vectors are stored."""
+        model = self._terms[Role.EMBEDDER].model
+        if not model.packaged:
+            return self._client(Role.EMBEDDER), model.model
+        with self._lock:
+            self._packaged = self._packaged or PackagedEmbedder()
+            return self._packaged, f"{model.model}@{self._packaged.digest}"
 
     @contextmanager
     def _alone(self, key: tuple[Role, str, str]) -> Iterator[None]:
@@ -319,7 +350,7 @@ class OfflineModels:
         """Raises ModelError."""
         raise ModelError(f"the offline profile has no model for role {role}")
 
-    def embed(self, texts: tuple[str, ...], scope: str) -> tuple[tuple[bytes, ...], Usage]:
+    def embed(self, texts: tuple[str, ...], scope: str) -> Embedded:
         """Raises ModelError."""
         raise ModelError("the offline profile has no embedding model")
 
@@ -347,43 +378,10 @@ def open_models(config: Config, folder: Path) -> Models:
 # ---------------------------------------------------------------- values
 
 
-def _shaped(request: ChatRequest, model: RoleModel) -> ChatRequest:
-    """The request with the role's settings put in and with text that can be encoded."""
-    messages = tuple(ChatMessage(m.role, _utf8(m.content), m.images) for m in request.messages)
-    return replace(
-        request,
-        messages=messages,
-        max_tokens=request.max_tokens if model.max_tokens is None else model.max_tokens,
-        temperature=request.temperature if model.temperature is None else model.temperature,
-        seed=request.seed if model.seed is None else model.seed,
-    )
-
-
-def _utf8(text: str) -> str:
-    """Lone surrogates, which hostile data can hold, as question marks."""
-    return text.encode("utf-8", "replace").decode()
-
-
-def _document(request: ChatRequest) -> dict[str, Any]:
-    """What identifies a request and is kept of it; an image stands as its digest."""
-    messages = [
-        {"role": m.role, "content": m.content, "images": [hashlib.sha256(i).hexdigest() for i in m.images]}
-        for m in request.messages
-    ]
-    settings = {"max_tokens": request.max_tokens, "temperature": request.temperature, "seed": request.seed}
-    return {"messages": messages, "schema": request.schema, **settings}
-
-
 def _usage(reported: Reported | None, estimate: Reported | None, priced: Priced) -> Usage:
     counts = reported or estimate or Reported(0, 0, 0, 0)
     dollars = priced.dollars(counts.prompt, counts.completion, counts.cached)
     return Usage(1, counts.prompt, counts.completion, counts.reasoning, counts.cached, dollars, reported is None)
-
-
-def _price_text(priced: Priced) -> str:
-    if priced.price is None:
-        return "price not known: dollars are not counted"
-    return f"${priced.price.input:g} in, ${priced.price.output:g} out per million tokens ({priced.source})"
 
 
 def _caps_text(cap: Cap) -> str:

@@ -118,6 +118,16 @@ class Transcript:
     """True where it came from the reply store and nothing was sent."""
 
 
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """Little-endian float16 vectors, one for each text, and what they came to."""
+
+    vectors: tuple[bytes, ...]
+    usage: Usage
+    seconds: float
+    """Of the calls that bought them."""
+
+
 class ModelError(Exception):
     """No reply could be had: endpoint down, wrong key, wrong model, retries used up. One line, what to do."""
 
@@ -149,8 +159,8 @@ class Models(Protocol):
         """
         ...
 
-    def embed(self, texts: tuple[str, ...], scope: str) -> tuple[tuple[bytes, ...], Usage]:
-        """Little-endian float16 vectors. Raises ModelError, CapReached."""
+    def embed(self, texts: tuple[str, ...], scope: str) -> Embedded:
+        """Embed what is not stored, and take the rest from the store. Raises RequestRefused, ModelError, CapReached."""
         ...
 
     def transcribe(self, audio: bytes, length: float, scope: str) -> Transcript:

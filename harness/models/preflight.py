@@ -10,6 +10,7 @@ from harness.config import Config
 from harness.display import visible
 from harness.errors import UserError
 from harness.models.client import Client, Timing
+from harness.models.embedder import missing
 from harness.models.interface import ModelError, Role
 from harness.models.prices import price_of
 from harness.models.quirks import Quirks
@@ -33,6 +34,10 @@ def preflight(config: Config, roles: Iterable[Role] = tuple(Role)) -> None:
     for role in roles:
         model = config.role(role)
         if model is None:
+            continue
+        if model.packaged:
+            if problem := missing():
+                raise UserError(f"profile {config.run.profile}, role {role}: {problem}")
             continue
         key = config.key(role)
         price_of(model, config.prices, config.caps.dollars)

@@ -27,6 +27,13 @@ class Priced:
     """None: not known; then calls are booked without dollars, which only a run without a cap on dollars may do."""
     source: str
 
+    @property
+    def text(self) -> str:
+        """For people."""
+        if self.price is None:
+            return "price not known: dollars are not counted"
+        return f"${self.price.input:g} in, ${self.price.output:g} out per million tokens ({self.source})"
+
     def dollars(self, prompt: int, completion: int, cached: int = 0) -> float:
         """US dollars of a call. ``cached`` is part of ``prompt``; reasoning tokens are part of ``completion``."""
         if self.price is None:

@@ -13,7 +13,7 @@ import tempfile
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +23,7 @@ from harness.display import visible
 from harness.errors import UserError
 from harness.models.interface import Role, Usage
 from harness.models.quirks import Learned
+from harness.models.vectors import StoredVector
 
 VERSION = 1
 TABLES = """
@@ -41,6 +42,12 @@ CREATE TABLE learned (
     endpoint TEXT NOT NULL, model TEXT NOT NULL, parameter TEXT NOT NULL, remedy TEXT NOT NULL,
     message TEXT NOT NULL, at REAL NOT NULL,
     UNIQUE (endpoint, model, parameter, remedy)
+);
+"""
+VECTORS = """
+CREATE TABLE IF NOT EXISTS vectors (
+    digest TEXT PRIMARY KEY, vector BLOB NOT NULL, prompt_tokens INTEGER NOT NULL, dollars REAL NOT NULL,
+    estimated INTEGER NOT NULL, seconds REAL NOT NULL
 );
 """
 COSTS = "requests, prompt_tokens, completion_tokens, reasoning_tokens, cached_tokens, dollars, estimated"
@@ -84,6 +91,7 @@ class ReplyStore:
                 self._db.execute("PRAGMA synchronous = FULL")
                 if not self._db.execute("PRAGMA user_version").fetchone()[0]:
                     self._db.executescript(f"BEGIN IMMEDIATE; {TABLES} PRAGMA user_version = {VERSION}; COMMIT;")
+                self._db.executescript(VECTORS)
                 self._db.execute("UPDATE calls SET state = 'lost', note = 'interrupted' WHERE state = 'intent'")
             except sqlite3.Error:
                 self._db.close()
@@ -112,6 +120,31 @@ class ReplyStore:
     def store(self, row: int, usage: Usage, seconds: float, reply: Mapping[str, Any]) -> None:
         """Write the reply and what it came to."""
         self._finish(row, "reply", usage, seconds, "", _pack(reply))
+
+    def store_vectors(self, row: int, usage: Usage, seconds: float, vectors: Mapping[str, StoredVector]) -> None:
+        """Write the vectors of one call by their digests, and what it came to, together."""
+        rows = [(digest, v.vector, v.prompt_tokens, v.dollars, v.estimated, v.seconds) for digest, v in vectors.items()]
+        with self._lock, _clear_errors(self._path):
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                self._db.executemany("INSERT OR IGNORE INTO vectors VALUES (?, ?, ?, ?, ?, ?)", rows)
+                self.store(row, usage, seconds, {"vectors": len(rows)})
+            except BaseException:
+                self._db.execute("ROLLBACK")
+                raise
+            self._db.execute("COMMIT")
+
+    def vectors(self, digests: Iterable[str]) -> dict[str, StoredVector]:
+        """Those of ``digests`` that are stored."""
+        columns = "vector, prompt_tokens, dollars, estimated, seconds"
+        found = {}
+        with self._lock, _clear_errors(self._path):
+            for digest in digests:
+                row = self._db.execute(f"SELECT {columns} FROM vectors WHERE digest = ?", (digest,)).fetchone()
+                if row is not None:
+                    vector, tokens, dollars, estimated, seconds = row
+                    found[digest] = StoredVector(vector, tokens, dollars, bool(estimated), seconds)
+        return found
 
     def lost(self, row: int, worst: Usage, seconds: float, note: str) -> None:
         """The call was sent and no usable reply came: it stays booked at ``worst``."""
