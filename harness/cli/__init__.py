@@ -24,6 +24,8 @@ MODULES = {
     "diff": "read",
     "frontier": "read",
     "evaluate": "measure",
+    "ablate": "ablate",
+    "ask": "ask",
     "data": "data",
     "config": "setup",
     "doctor": "setup",

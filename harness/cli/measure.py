@@ -1,98 +1,189 @@
-"""``harness evaluate``: measure one policy on one split."""
+"""``harness evaluate``: measure policies on one split, or score saved outcomes again."""
 
 from __future__ import annotations
 
 import os
-import tempfile
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
+from rich.console import Console
 
 from harness.cli.options import console, json_option, print_json, settings
-from harness.data.bundled import bundled
-from harness.data.native import load
+from harness.config import Config
+from harness.data.native import Dataset
 from harness.display import visible
 from harness.errors import UserError
-from harness.evaluation.executor import Evaluator
+from harness.evaluation import paper, report
+from harness.evaluation.executor import WHOLE
 from harness.evaluation.outcomes import Evaluation
-from harness.evaluation.report import figures, overview, routes, types
-from harness.models.hub import open_models
-from harness.models.interface import CapReached, ModelError
-from harness.models.preflight import preflight
-from harness.opening import opened_sandbox
+from harness.evaluation.rescore import read, rescore, save
+from harness.measuring import bench, dataset, measure, policy_bundles
 from policies import library
-from sandbox.bundle import BundleError, make_bundle
-from sandbox.interface import Bundle, Verdict
+from sandbox.interface import Verdict
 
-SPLITS = click.Choice(["development", "validation", "test"])
+F = TypeVar("F", bound=Callable[..., Any])
+
+BESIDE = "options_only"
+"""Measured beside every policy: what is scored above it is owed to the question."""
+
+
+def bench_options(command: F) -> F:
+    """What every measuring command takes: data, seed, models, sandbox, where replies are kept."""
+    for option in reversed(
+        (
+            click.option("--data", metavar="DIR", help="Data set folder. Default: the bundled life-log."),
+            click.option(
+                "--seed", type=int, metavar="S", help="Names the questions; the same seed gives the same figures."
+            ),
+            click.option("--profile", metavar="NAME", help="Which models to use; 'offline' uses none."),
+            click.option(
+                "--replies",
+                type=click.Path(path_type=Path),
+                metavar="DIR",
+                help="Where models' replies are kept, so that none is paid for twice; caps count all that is in it. "
+                "Default: replies/DATA-PROFILE.",
+            ),
+            click.option("--sandbox", type=click.Choice(["auto", "docker", "bubblewrap"]), help="Where policies run."),
+            click.option(
+                "--workers", type=int, metavar="N", help="Containers at work at the same time. Default: one per core."
+            ),
+            click.option(
+                "--config", "file", type=click.Path(path_type=Path), metavar="FILE", help="Default: ./harness.toml."
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def outcome_options(command: F) -> F:
+    """What every command takes that measures whole splits."""
+    for option in reversed(
+        (
+            click.option(
+                "--split",
+                default="development",
+                show_default=True,
+                type=click.Choice(["development", "validation", "test", WHOLE]),
+                help="'all': the questions of every split, in one stream.",
+            ),
+            click.option(
+                "--out", type=click.Path(path_type=Path), metavar="FILE", help="Save every outcome, to be rescored."
+            ),
+            click.option(
+                "--rescore",
+                "saved",
+                type=click.Path(path_type=Path),
+                metavar="FILE",
+                help="Measure nothing: score outcomes that --out has saved, with the data's gold.",
+            ),
+        )
+    ):
+        command = option(command)
+    return command
 
 
 @click.command()
-@click.option("--policy", required=True, metavar="NAME", help="A policy of the library, or a folder with policy.py.")
-@click.option("--split", default="development", show_default=True, type=SPLITS)
-@click.option("--data", metavar="DIR", help="Data set folder. Default: the bundled life-log.")
-@click.option("--seed", type=int, metavar="S", help="Names the questions; the same seed gives the same figures.")
-@click.option("--profile", metavar="NAME", help="Which models to use; 'offline' uses none.")
-@click.option("--sandbox", type=click.Choice(["auto", "docker", "bubblewrap"]), help="Where the policy runs.")
-@click.option("--workers", type=int, metavar="N", help="Containers at work at the same time. Default: one per core.")
-@click.option("--config", "file", type=click.Path(path_type=Path), metavar="FILE", help="Default: ./harness.toml.")
-@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Also write every outcome as JSON.")
+@click.option(
+    "--policy",
+    "policies",
+    multiple=True,
+    metavar="NAME",
+    help="Of the library, or a folder with policy.py. Repeatable.",
+)
+@click.option("--all", "lineage", is_flag=True, help="Every policy of the library, beside the papers' figures.")
+@outcome_options
+@bench_options
 @json_option
-def evaluate(policy: str, split: str, file: Path | None, out: Path | None, as_json: bool, **flags: object) -> None:
-    """Measure a policy on one split, with options-only beside it. Each use of a test split is yours to count."""
+def evaluate(
+    policies: tuple[str, ...],
+    lineage: bool,
+    split: str,
+    out: Path | None,
+    saved: Path | None,
+    replies: Path | None,
+    file: Path | None,
+    as_json: bool,
+    **flags: object,
+) -> None:
+    """Measure policies on one split, with options-only beside them. Each use of a test split is yours to count."""
     config = settings(flags, file)
+    if not (policies or lineage or saved):
+        raise UserError("nothing to measure: name a policy with --policy NAME, or give --all or --rescore FILE")
+    if saved is not None and (policies or out):
+        raise UserError("--rescore scores what is in its file; leave --policy and --out away")
+    if saved is None:
+        found, data = _measured(config, policies, lineage, split, out, replies)
+    else:
+        found, data = rescored(saved, config)
+    if as_json:
+        print_json(_json(found, data, lineage))
+        return
+    shown = console()
+    if lineage:
+        for table in paper.lineage_tables(found, data):
+            shown.print(table)
+    for table in (report.overview(found), report.types(found), report.routes(found), report.parts(found)):
+        shown.print(table)
+    tell_failures(shown, found)
+
+
+def _measured(
+    config: Config, policies: tuple[str, ...], lineage: bool, split: str, out: Path | None, replies: Path | None
+) -> tuple[dict[str, Evaluation], Dataset]:
+    check_out(out)
+    names = [*policies, *(library.names() if lineage else ()), BESIDE]
+    bundles = policy_bundles(names)
+    data = dataset(config, errors())
+    check_split(data, split)
+    with bench(config, data, replies, "evaluate") as on:
+        return measure(on, bundles, split, errors(), keeper(out, data)), data
+
+
+def rescored(saved: Path, config: Config) -> tuple[dict[str, Evaluation], Dataset]:
+    """Saved outcomes, scored with the data's gold; a file whose own marks differ is told of."""
+    outcomes = read(saved)
+    data = dataset(config, errors())
+    found, changed = rescore(outcomes, data)
+    if changed:
+        line = f"{saved}: {changed} outcomes were marked otherwise than the gold says; the figures shown are right"
+        errors().print(visible(line, 600), style="yellow", markup=False, soft_wrap=True)
+    return found, data
+
+
+def check_out(out: Path | None) -> None:
+    """Refuse a file that cannot be written before anything is measured."""
     if out is not None and (out.is_dir() or not os.access(out.parent, os.W_OK)):
         raise UserError(f"--out {out}: no file can be written there; name one in a folder that can be written")
-    data = load(Path(config.run.data) if config.run.data else bundled(console()))
-    if split not in data.splits:
+
+
+def check_split(data: Dataset, split: str) -> None:
+    """Refuse a split that the data does not have."""
+    if split != WHOLE and split not in data.splits:
         raise UserError(f"{data.name} has no {split} split; it has {', '.join(data.splits)}")
-    chosen = policy_bundle(policy)
-    preflight(config)
-    workers = config.run.workers or os.cpu_count() or 1
-    box = opened_sandbox(config, config.limits, workers, "evaluate")
-    try:
-        with tempfile.TemporaryDirectory(prefix="harness-evaluate-") as scratch:
-            models = open_models(config, Path(scratch))
-            evaluator = Evaluator(data, box, models, config.budget, config.run.seed, workers)
-            found = {policy: evaluator.evaluate(chosen, split, f"evaluate/{policy}")}
-            if policy != "options_only":
-                beside = policy_bundle("options_only")
-                found["options_only"] = evaluator.evaluate(beside, split, "evaluate/options_only")
-    except (CapReached, ModelError) as error:
-        raise UserError(str(error)) from None
-    finally:
-        box.close()
-    if out is not None:
-        out.write_text(found[policy].model_dump_json(indent=1) + "\n", encoding="utf-8")
-    _show(found, as_json)
 
 
-def policy_bundle(name: str) -> Bundle:
-    """A library policy by name, or the package in a folder. Raises UserError."""
-    if name in library.names():
-        return make_bundle(library.load(name))
-    folder = Path(name)
-    if not (folder / "policy.py").is_file():
-        known = ", ".join(library.names())
-        raise UserError(f"{visible(name)} is no policy of the library ({known}) and no folder with policy.py")
-    files = [
-        path for path in sorted(folder.iterdir()) if path.suffix in (".py", ".json") and path.name != "__init__.py"
-    ]
-    try:
-        return make_bundle({path.name: path.read_bytes() for path in files})
-    except BundleError as error:
-        raise UserError(f"{folder}: {error}") from None
+def keeper(out: Path | None, data: Dataset) -> Callable[[Mapping[str, Evaluation]], None]:
+    """Saves what there is after each policy, where a file was named."""
+    return lambda found: save(out, data.name, found) if out is not None else None
 
 
-def _show(found: dict[str, Evaluation], as_json: bool) -> None:
-    if as_json:
-        print_json({name: figures(evaluation) for name, evaluation in found.items()})
-        return
-    out = console()
-    for table in (overview(found), types(found), routes(found)):
-        out.print(table)
+def errors() -> Console:
+    """Standard error: progress goes there, so that standard output holds the figures alone."""
+    return Console(stderr=True, highlight=False)
+
+
+def tell_failures(shown: Console, found: Mapping[str, Evaluation]) -> None:
+    """The cause of each policy's first failure, below the figures."""
     for name, evaluation in found.items():
         failed = [item for item in evaluation.items if item.verdict is not Verdict.OK]
         if failed:
             cause = f"{name}: {len(failed)} failed, the first with {failed[0].verdict}: {failed[0].detail}"
-            out.print(visible(cause, 600), style="yellow", markup=False, soft_wrap=True)
+            shown.print(visible(cause, 600), style="yellow", markup=False, soft_wrap=True)
+
+
+def _json(found: Mapping[str, Evaluation], data: Dataset, lineage: bool) -> dict[str, Any]:
+    measured = {name: report.figures(evaluation) for name, evaluation in found.items()}
+    return {"measured": measured, **paper.as_json(found, data)} if lineage else measured

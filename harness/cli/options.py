@@ -75,4 +75,4 @@ def print_json(value: object) -> None:
 def console() -> Console:
     """Standard output; wide enough for tables when it is not a terminal."""
     shown = Console(highlight=False)
-    return shown if shown.is_terminal else Console(highlight=False, width=140)
+    return shown if shown.is_terminal else Console(highlight=False, width=200)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from harness.data.frames import open_frames
 from harness.data.native import Dataset, Gold, Question
 from harness.errors import UserError
 from harness.evaluation.meter import QuestionMeter
@@ -16,8 +17,14 @@ from harness.evaluation.services import FrameSource
 from harness.evaluation.shards import Executor, Fault, ShardResult, ShardTask, ThreadExecutor
 from harness.models.interface import CapReached, Models, Role
 from harness.seeds import derive
-from policies.contract import Budget, Query, Setup, Window
+from policies.contract import Answer, Budget, Query, Setup, Window
 from sandbox.interface import Bundle, QuestionOutcome, Sandbox, Shard, Verdict
+
+WHOLE = "all"
+"""Name of all splits together, for measuring a finished policy: one stream, and construction counted once."""
+
+GATE = "gate_open"
+"""Name in ``Answer.diagnostics`` under which a policy says whether its visual gate opened."""
 
 Progress = Callable[[int, int], None]
 """Told (questions done, questions in all) while an evaluation runs; called from several threads, one at a time."""
@@ -51,10 +58,14 @@ class Evaluator:
         executor: Executor | None = None,
         progress: Progress | None = None,
     ) -> None:
-        """``seed`` is the run's; ids of questions and the policies' own seed are derived from it."""
+        """``seed`` is the run's; ids of questions and the policies' own seed are derived from it.
+
+        ``frames`` are the data set's own where none are given.
+        """
         self.dataset, self.models, self.budget, self.seed = dataset, models, budget, seed
-        self.executor = executor or ThreadExecutor(sandbox, models, workers, frames)
+        self.executor = executor or ThreadExecutor(sandbox, models, workers, frames or open_frames(dataset))
         self.progress = progress
+        self._gold: dict[str, Mapping[str, Gold]] = {}
         self._key = hashlib.sha256(f"{seed}/{dataset.digest}/query ids".encode()).digest()
 
     def evaluate(
@@ -69,14 +80,16 @@ class Evaluator:
 
         ``scope`` is the place in the reply store, for example ``0007/develop``. With ``shards_per_video`` above 1 a
         video's questions are dealt to so many fresh containers, each with the whole stream: that is parallelism, and
-        a test that questions do not depend on each other. Gold is read after the last container has ended. Raises
+        a test that questions do not depend on each other. Gold is first read after the last container has ended. Raises
         EvaluationFailed, CapReached, and the data's own errors.
         """
         started = time.monotonic()
         asked = self._asked(split, questions)
         tasks = self._tasks(bundle, asked, scope, shards_per_video)
         results = self._run(tasks, len(asked))
-        gold = self.dataset.gold(split)
+        if split not in self._gold:
+            self._gold[split] = gold_of(self.dataset, split)
+        gold = self._gold[split]
         outcomes, meters = _by_query(results)
         items = tuple(
             self._item(a, outcomes.get(a.query.id), meters.get(a.query.id, QuestionMeter()), gold[a.question.id])
@@ -105,7 +118,7 @@ class Evaluator:
 
     def _asked(self, split: str, wanted: Sequence[str] | None) -> list[_Asked]:
         """The questions in the order of the result: as the data set lists them."""
-        all_questions = self.dataset.questions(split)
+        all_questions = questions_of(self.dataset, split)
         if wanted is not None:
             unknown = sorted(set(wanted) - {question.id for question in all_questions})
             if unknown:
@@ -195,12 +208,25 @@ class Evaluator:
             verification=meter.verification,
             context_sha256=meter.context_sha256,
             unparsed=meter.unparsed,
+            gate=_said(answer),
             seconds=policy_seconds + meter.model_seconds + meter.embed_seconds + meter.frame_seconds,
             policy_seconds=policy_seconds,
             model_seconds=meter.model_seconds,
             embed_seconds=meter.embed_seconds,
             frame_seconds=meter.frame_seconds,
         )
+
+
+def questions_of(dataset: Dataset, split: str) -> tuple[Question, ...]:
+    """The questions of a split, or of all splits one after the other for ``WHOLE``."""
+    parts = dataset.splits if split == WHOLE else (split,)
+    return tuple(question for part in parts for question in dataset.questions(part))
+
+
+def gold_of(dataset: Dataset, split: str) -> Mapping[str, Gold]:
+    """Gold by question id of a split, or of all splits for ``WHOLE``. For the scorer alone."""
+    parts = dataset.splits if split == WHOLE else (split,)
+    return {question: gold for part in parts for question, gold in dataset.gold(part).items()}
 
 
 def hit(windows: Sequence[Window], oracle: Sequence[tuple[float, float]]) -> bool | None:
@@ -212,6 +238,11 @@ def hit(windows: Sequence[Window], oracle: Sequence[tuple[float, float]]) -> boo
         for window in windows
         for first, last in oracle
     )
+
+
+def _said(answer: Answer | None) -> bool | None:
+    said = answer.diagnostics.get(GATE) if answer is not None else None
+    return said if isinstance(said, bool) else None
 
 
 def _by_query(results: Sequence[ShardResult]) -> tuple[dict[str, QuestionOutcome], dict[str, QuestionMeter]]:

@@ -51,9 +51,34 @@ def accuracy_interval(evaluation: Evaluation, confidence: float = CONFIDENCE) ->
     return wilson(sum(item.correct for item in evaluation.items), len(evaluation.items), confidence)
 
 
+@dataclass(frozen=True, slots=True)
+class Share:
+    """How many of how many, and Wilson's interval."""
+
+    count: int
+    n: int
+
+    @property
+    def share(self) -> float:
+        """0 to 1; 0 of nothing is 0."""
+        return self.count / self.n if self.n else 0.0
+
+    @property
+    def interval(self) -> Interval:
+        """Wilson's interval of the share."""
+        return wilson(self.count, self.n)
+
+
 def by_type(evaluation: Evaluation) -> dict[str, float]:
     """Accuracy by question type, types in alphabetical order."""
-    return {name: sum(i.correct for i in items) / len(items) for name, items in grouped(evaluation, _type).items()}
+    return {name: right.share for name, right in right_by_type(evaluation).items()}
+
+
+def right_by_type(evaluation: Evaluation) -> dict[str, Share]:
+    """Right answers of each question type, types in alphabetical order."""
+    return {
+        name: Share(sum(i.correct for i in items), len(items)) for name, items in grouped(evaluation, _type).items()
+    }
 
 
 def grouped(evaluation: Evaluation, key: Callable[[Item], str]) -> dict[str, list[Item]]:
@@ -72,6 +97,22 @@ def hit_rate(evaluation: Evaluation) -> float | None:
     """Share of the questions with oracle times whose evidence overlaps them; None where no question has one."""
     hits = [item.hit for item in evaluation.items if item.hit is not None]
     return sum(hits) / len(hits) if hits else None
+
+
+def direct(evaluation: Evaluation) -> Share:
+    """Questions answered without asking the answer model."""
+    return Share(sum(item.direct for item in evaluation.items), len(evaluation.items))
+
+
+def gate_open(evaluation: Evaluation) -> Share | None:
+    """Questions at which the policy says that its visual gate opened; None where no answer says anything of a gate."""
+    said = [item.gate for item in evaluation.items if item.gate is not None]
+    return Share(sum(said), len(evaluation.items)) if said else None
+
+
+def verified(evaluation: Evaluation) -> Share:
+    """Questions with a verification call, as the host saw it: the gate opened and frames were there."""
+    return Share(sum(item.verification.requests > 0 for item in evaluation.items), len(evaluation.items))
 
 
 def unparsed_share(evaluation: Evaluation) -> float:
@@ -149,6 +190,13 @@ def cost_by_part(evaluation: Evaluation) -> dict[str, Cost]:
         total["answering"] += item.answering
         total["verification"] += item.verification
     return total
+
+
+def tokens_per_question(evaluation: Evaluation) -> tuple[float, float]:
+    """Answer-time tokens in (prompt) and out (completion) per question."""
+    n = max(len(evaluation.items), 1)
+    costs = [item.retrieval + item.answering + item.verification for item in evaluation.items]
+    return sum(cost.prompt_tokens for cost in costs) / n, sum(cost.completion_tokens for cost in costs) / n
 
 
 def requests_per_question(evaluation: Evaluation) -> float:

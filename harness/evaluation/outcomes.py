@@ -71,6 +71,8 @@ class Item(Record):
     """Reads whose reply named no letter or several; an outcome of its own, never a guess."""
     seconds: float = 0.0
     """``policy_seconds`` plus the three below. A stored reply counts the seconds it took when it was received."""
+    gate: bool | None = None
+    """Whether the policy says that its visual gate opened; None where it has none or says nothing."""
     policy_seconds: float = 0.0
     """Measured in the sandbox from question to answer, less the time in the host's services: the policy's own work."""
     model_seconds: float = 0.0
@@ -89,6 +91,11 @@ class Item(Record):
 
     @property
     def frames(self) -> int:
+    @property
+    def direct(self) -> bool:
+        """Whether it was answered without asking the answer model, as the host saw it."""
+        return self.choice is not None and not self.answering.requests and not self.verification.requests
+
         """Frames fetched for the question."""
         return self.retrieval.frames + self.answering.frames + self.verification.frames
 

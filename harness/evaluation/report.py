@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -11,18 +11,23 @@ from rich.text import Text
 
 from harness.display import visible
 from harness.evaluation import metrics
+from harness.evaluation.metrics import Interval, Share, Summary
 from harness.evaluation.outcomes import Evaluation
 
 OFFLINE_NOTE = "offline: answered by the lexical reader, no language model; tokens are counted offline"
 ESTIMATED_NOTE = "~ tokens counted offline"
 CELL_CHARS = 64
 """Of text from the data or a candidate; what is invisible in it is shown as an escape."""
+PARTS = ("retrieval", "frames", "embedding", "model")
+"""What the seconds of a question are made of."""
 
 
 def figures(evaluation: Evaluation) -> dict[str, Any]:
     """All figures of one evaluation as JSON values; holds no question, no gold and no text of the candidate but
     its route names."""
     interval = metrics.accuracy_interval(evaluation)
+    tokens_in, tokens_out = metrics.tokens_per_question(evaluation)
+    gate = metrics.gate_open(evaluation)
     return {
         "policy": evaluation.policy,
         "split": evaluation.split,
@@ -35,17 +40,23 @@ def figures(evaluation: Evaluation) -> dict[str, Any]:
         "accuracy": evaluation.accuracy,
         "accuracy_low": interval.low,
         "accuracy_high": interval.high,
-        "by_type": metrics.by_type(evaluation),
+        "by_type": {name: _share(right) for name, right in metrics.right_by_type(evaluation).items()},
         "by_route": {visible(name, CELL_CHARS): asdict(route) for name, route in metrics.by_route(evaluation).items()},
         "hit_rate": metrics.hit_rate(evaluation),
+        "direct": _share(metrics.direct(evaluation)),
+        "gate_open": None if gate is None else _share(gate),
+        "verified": _share(metrics.verified(evaluation)),
         "unparsed_share": metrics.unparsed_share(evaluation),
         "verdicts": metrics.verdicts(evaluation),
         "tokens_per_question": evaluation.tokens_per_question,
+        "tokens_in_per_question": tokens_in,
+        "tokens_out_per_question": tokens_out,
         "requests_per_question": metrics.requests_per_question(evaluation),
         "frames_per_question": metrics.frames_per_question(evaluation),
         "construction_tokens_per_question": metrics.construction_per_question(evaluation),
         "cost_by_part": {name: cost.model_dump() for name, cost in metrics.cost_by_part(evaluation).items()},
         "seconds": {name: asdict(summary) for name, summary in metrics.seconds_by_part(evaluation).items()},
+        "observe_seconds": evaluation.observe_seconds,
         "wall_seconds": evaluation.wall_seconds,
         "restarts": evaluation.restarts,
     }
@@ -53,90 +64,149 @@ def figures(evaluation: Evaluation) -> dict[str, Any]:
 
 def overview(evaluations: Mapping[str, Evaluation]) -> Table:
     """One line for each evaluation."""
-    table = _table("Policy", evaluations)
-    for name in (
-        "split",
-        "n",
-        "accuracy %",
-        "95 %",
-        "hit %",
-        "tokens",
-        "built",
-        "requests",
-        "p50 s",
-        "p95 s",
-        "failed",
-    ):
-        table.add_column(name, justify="left" if name == "split" else "right", no_wrap=True)
+    table = table_of("Policy", evaluations)
+    columns = ("split", "n", "accuracy %", "95 %", "hit %", "in", "out", "requests", "frames", "p50 s", "p95 s")
+    for name in (*columns, "failed"):
+        table.add_column(name, justify="left" if name == "split" else "right")
     for name, e in evaluations.items():
-        interval, seconds = metrics.accuracy_interval(e), metrics.seconds_by_part(e)["all"]
-        rate = metrics.hit_rate(e)
-        mark = "~" if any(cost.estimated for cost in metrics.cost_by_part(e).values()) else ""
+        seconds = metrics.seconds_by_part(e)["all"]
         cells = [
             visible(e.split, CELL_CHARS),
             str(len(e.items)),
-            f"{100 * e.accuracy:.1f}" + (" offline" if e.offline else ""),
-            f"{100 * interval.low:.1f}–{100 * interval.high:.1f}",
-            "–" if rate is None else f"{100 * rate:.1f}",
-            f"{mark}{e.tokens_per_question:,.0f}",
-            f"{metrics.construction_per_question(e):,.0f}",
+            accuracy(e),
+            interval(metrics.accuracy_interval(e)),
+            percent(metrics.hit_rate(e)),
+            *tokens(e),
             f"{metrics.requests_per_question(e):.2f}",
+            f"{metrics.frames_per_question(e):.2f}",
             f"{seconds.median:.3f}",
             f"{seconds.p95:.3f}",
             str(len(e.items) - metrics.verdicts(e).get("OK", 0)),
         ]
-        table.add_row(Text(visible(name, CELL_CHARS)), *map(Text, cells))
+        add_row(table, name, cells)
     return table
 
 
 def types(evaluations: Mapping[str, Evaluation]) -> Table:
-    """Accuracy in percent by question type, one line for each evaluation."""
-    table = _table("Accuracy % by type", evaluations)
-    names = sorted({item.type for e in evaluations.values() for item in e.items})
+    """Accuracy in percent by question type with its interval, one line for each evaluation."""
+    table = table_of("Accuracy % by type", evaluations)
+    found = {label: metrics.right_by_type(e) for label, e in evaluations.items()}
+    names = sorted({name for shares in found.values() for name in shares})
     for name in names:
-        table.add_column(Text(visible(name, CELL_CHARS)), justify="right")
+        sizes = {shares[name].n for shares in found.values() if name in shares}
+        table.add_column(Text(f"{visible(name, CELL_CHARS)} ({'/'.join(map(str, sorted(sizes)))})"), justify="right")
     for label, e in evaluations.items():
-        shares = metrics.by_type(e)
-        table.add_row(
-            Text(visible(label, CELL_CHARS) + (" (offline)" if e.offline else "")),
-            *(Text(f"{100 * shares[name]:.1f}" if name in shares else "–") for name in names),
+        shares = found[label]
+        cells = (
+            f"{100 * shares[name].share:.1f} ({interval(shares[name].interval, 0)})" if name in shares else "–"
+            for name in names
         )
+        add_row(table, visible(label, CELL_CHARS) + (" (offline)" if e.offline else ""), cells)
     return table
 
 
 def routes(evaluations: Mapping[str, Evaluation]) -> Table:
     """Figures by the route that answered."""
-    table = _table("Policy", evaluations)
-    for name in ("route", "n", "accuracy %", "tokens", "mean s", "p50 s", "p95 s"):
+    table = table_of("Policy", evaluations)
+    for name in ("route", "n", "share %", "accuracy %", "tokens", "mean s", "p50 s", "p95 s"):
         table.add_column(name, justify="left" if name == "route" else "right")
     for label, e in evaluations.items():
         for route, f in metrics.by_route(e).items():
-            numbers = (
+            cells = [
+                visible(route, CELL_CHARS),
                 str(f.questions),
+                percent(f.questions / len(e.items)),
                 f"{100 * f.accuracy:.1f}" + (" offline" if e.offline else ""),
                 f"{f.tokens:,.0f}",
-                f"{f.seconds.mean:.3f}",
-                f"{f.seconds.median:.3f}",
-                f"{f.seconds.p95:.3f}",
-            )
-            table.add_row(Text(visible(label, CELL_CHARS)), Text(visible(route, CELL_CHARS)), *map(Text, numbers))
+                *(f"{value:.3f}" for value in (f.seconds.mean, f.seconds.median, f.seconds.p95)),
+            ]
+            add_row(table, label, cells)
+    return table
+
+
+def parts(evaluations: Mapping[str, Evaluation]) -> Table:
+    """Seconds per question by part, and apart from them what construction took in all."""
+    table = table_of("Seconds p50 / p95", evaluations)
+    for name in (*PARTS, "built: requests", "tokens in", "tokens out", "model s", "observe s"):
+        table.add_column(name, justify="right")
+    for label, e in evaluations.items():
+        seconds, built = metrics.seconds_by_part(e), e.construction
+        cells = [
+            *(_both(seconds[part]) for part in PARTS),
+            f"{built.requests:,}",
+            f"{built.prompt_tokens:,}",
+            f"{built.completion_tokens:,}",
+            f"{built.seconds:.1f}",
+            f"{e.observe_seconds:.1f}",
+        ]
+        add_row(table, label + (" (offline)" if e.offline else ""), cells)
     return table
 
 
 def headline(evaluation: Evaluation) -> str:
     """One line for logs and the audit trail."""
-    interval = metrics.accuracy_interval(evaluation)
     offline = " (offline reader)" if evaluation.offline else ""
     return (
-        f"accuracy {100 * evaluation.accuracy:.1f} % ({100 * interval.low:.1f}–{100 * interval.high:.1f}, "
+        f"accuracy {100 * evaluation.accuracy:.1f} % ({interval(metrics.accuracy_interval(evaluation))}, "
         f"n = {len(evaluation.items)}){offline}, {evaluation.tokens_per_question:.0f} tokens per question"
     )
 
 
-def _table(first: str, evaluations: Mapping[str, Evaluation]) -> Table:
+# ---------------------------------------------------------------- shared with the other tables
+
+
+def measured_here(evaluations: Iterable[Evaluation]) -> str:
+    """What a column of measured figures is labelled with: who answered, and that it was measured, not reported."""
+    readers = {"lexical reader, no language model" if e.offline else visible(e.reader, CELL_CHARS) for e in evaluations}
+    return f"measured here: {' and '.join(sorted(readers))}"
+
+
+def table_of(first: str, evaluations: Mapping[str, Evaluation], title: str | None = None) -> Table:
+    """An empty table whose caption says what is to be said of these evaluations' figures."""
     notes = [OFFLINE_NOTE] if any(e.offline for e in evaluations.values()) else []
     if any(c.estimated for e in evaluations.values() if not e.offline for c in metrics.cost_by_part(e).values()):
         notes.append(ESTIMATED_NOTE)
-    table = Table(caption=Text("; ".join(notes)) if notes else None, caption_justify="left")
+    table = Table(
+        title=Text(title) if title else None,
+        title_justify="left",
+        caption=Text("; ".join(notes)) if notes else None,
+        caption_justify="left",
+    )
     table.add_column(first, no_wrap=True)
     return table
+
+
+def add_row(table: Table, label: str, cells: Iterable[str]) -> None:
+    """A row of plain text; the label may be anything."""
+    table.add_row(Text(visible(label, CELL_CHARS)), *map(Text, cells))
+
+
+def accuracy(evaluation: Evaluation) -> str:
+    """In percent; offline figures say so."""
+    return f"{100 * evaluation.accuracy:.1f}" + (" offline" if evaluation.offline else "")
+
+
+def interval(bounds: Interval, digits: int = 1) -> str:
+    """Of a share, in percent."""
+    return f"{100 * bounds.low:.{digits}f}–{100 * bounds.high:.{digits}f}"
+
+
+def percent(share: float | None) -> str:
+    """A share in percent, or a dash."""
+    return "–" if share is None else f"{100 * share:.1f}"
+
+
+def tokens(evaluation: Evaluation) -> tuple[str, str]:
+    """Tokens in and out per question; ~ where they were counted offline."""
+    mark = "~" if any(cost.estimated for cost in metrics.cost_by_part(evaluation).values()) else ""
+    tokens_in, tokens_out = metrics.tokens_per_question(evaluation)
+    return f"{mark}{tokens_in:,.0f}", f"{mark}{tokens_out:,.1f}"
+
+
+def _both(summary: Summary) -> str:
+    return f"{summary.median:.3f} / {summary.p95:.3f}"
+
+
+def _share(share: Share) -> dict[str, float]:
+    bounds = share.interval
+    return {"n": share.n, "count": share.count, "share": share.share, "low": bounds.low, "high": bounds.high}

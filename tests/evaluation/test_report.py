@@ -39,7 +39,7 @@ def test_no_offline_note_where_nothing_is_offline(evaluation: Make, item: MakeIt
 
 def test_every_place_says_offline(evaluation: Make) -> None:
     e = evaluation("1100")
-    for table in (report.overview({"x": e}), report.types({"x": e}), report.routes({"x": e})):
+    for table in [make({"x": e}) for make in (report.overview, report.types, report.routes, report.parts)]:
         text = " ".join(shown(table).split())  # a narrow table wraps its caption
         assert report.OFFLINE_NOTE in text and text.count("offline") >= 2
     assert report.figures(e)["offline"] is True
@@ -56,10 +56,50 @@ def test_types_and_routes(evaluation: Make, item: MakeItem) -> None:
     assert "1.500" in line
 
 
+def test_tokens_in_and_out_and_types_with_interval(evaluation: Make, item: MakeItem) -> None:
+    costs = {
+        "retrieval": Cost(requests=1, prompt_tokens=40, completion_tokens=8),
+        "answering": Cost(requests=1, prompt_tokens=1_000, completion_tokens=2),
+        "verification": Cost(requests=1, prompt_tokens=500, frames=3),
+    }
+    e = evaluation([item(0, True, **costs), item(1, True), item(2, False), item(3, False)], reader="m")
+    line = next(line for line in shown(report.overview({"x": e})).splitlines() if "x " in line)
+    # (1,540 + 3 x 100) / 4 in, 10 / 4 out; 3 + 3 requests and 3 frames over 4 questions
+    for figure in ("460", "2.5", "1.50", "0.75", "15.0–85.0"):
+        assert f" {figure} " in line, (figure, line)
+    assert "50.0 (15–85)" in shown(report.types({"x": e})) and "EventRecall (4)" in shown(report.types({"x": e}))
+    figures = report.figures(e)
+    assert figures["by_type"]["EventRecall"]["n"] == 4 and figures["by_type"]["EventRecall"]["share"] == 0.5
+    assert (figures["tokens_in_per_question"], figures["tokens_out_per_question"]) == (460, 2.5)
+
+
+def test_parts_of_the_seconds_and_construction_apart(evaluation: Make, item: MakeItem) -> None:
+    times = {"policy_seconds": 0.25, "frame_seconds": 0.5, "embed_seconds": 0.125, "model_seconds": 2.0}
+    built = Cost(requests=17, prompt_tokens=12_345, completion_tokens=678, seconds=9.0)
+    e = evaluation([item(0, True, **times)], reader="m", construction=built, observe_seconds=3.0)
+    line = next(line for line in shown(report.parts({"x": e})).splitlines() if "x " in line)
+    for figure in ("0.250 / 0.250", "0.500 / 0.500", "0.125 / 0.125", "2.000 / 2.000", "12,345", "678", "9.0", "3.0"):
+        assert f" {figure} " in line, (figure, line)
+    assert report.figures(e)["tokens_per_question"] == 100
+
+
+def test_direct_gate_and_verified_shares(evaluation: Make, item: MakeItem) -> None:
+    items = [
+        item(0, True, answering=Cost(), route="frequency", gate=False),
+        item(1, True, gate=True, verification=Cost(requests=1)),
+        item(2, False, gate=True),
+        item(3, False, answering=Cost(), choice=None),  # it abstained: that is no direct answer
+    ]
+    figures = report.figures(evaluation(items))
+    assert figures["direct"]["count"] == 1 and figures["direct"]["n"] == 4
+    assert figures["gate_open"]["count"] == 2 and figures["verified"]["count"] == 1
+    assert report.figures(evaluation("10"))["gate_open"] is None
+
+
 def test_hostile_text_stays_text(evaluation: Make, item: MakeItem) -> None:
     evil = "[bold red]x[/]\x1b]52;c;ZWNobyBoaQ==\x07\u202etxt\x9b31m\nPASS"
     e = evaluation([item(0, True, route=evil, type="T[/]")])
-    for table in (report.overview({evil: e}), report.types({evil: e}), report.routes({evil: e})):
+    for table in [make({evil: e}) for make in (report.overview, report.types, report.routes, report.parts)]:
         text = shown(table)
         assert "[bold red]" in text
         assert not {"\x07", "\u202e", "\x9b"} & set(text) and "\x1b]52" not in text

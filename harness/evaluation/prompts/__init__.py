@@ -12,6 +12,7 @@ from harness.models.interface import ChatMessage
 from policies.contract import Read
 
 VERSION = "read_v1"
+OPEN_VERSION = "open_v1"
 
 
 @cache
@@ -28,7 +29,18 @@ def _environment() -> Environment:
 
 
 def render_read(read: Read) -> tuple[ChatMessage, ChatMessage]:
-    """System and user message of one Read, without its frames.
+    """System and user message of one Read, without its frames."""
+    return _rendered(VERSION, read)
+
+
+def render_open(read: Read) -> tuple[ChatMessage, ChatMessage]:
+    """The same for a question without choices: the context of the Read, without the policy's instructions, which
+    speak of choices."""
+    return _rendered(OPEN_VERSION, read)
+
+
+def _rendered(version: str, read: Read) -> tuple[ChatMessage, ChatMessage]:
+    """Both messages of a version of the prompt.
 
     Everything from the data and the policy stands between fences that carry a digest of that very text, so that
     no text can close its own fence.
@@ -41,8 +53,8 @@ def render_read(read: Read) -> tuple[ChatMessage, ChatMessage]:
         "frames": len(read.frames),
         "fence": _fence(read),
     }
-    system = _environment().get_template(f"{VERSION}_system.jinja").render(values)
-    user = _environment().get_template(f"{VERSION}_user.jinja").render(values)
+    system = _environment().get_template(f"{version}_system.jinja").render(values)
+    user = _environment().get_template(f"{version}_user.jinja").render(values)
     return ChatMessage("system", system.strip()), ChatMessage("user", user.strip())
 
 
