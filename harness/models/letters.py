@@ -36,9 +36,17 @@ _FIELD = re.compile(
     r"[\"'](?:final_)?(?:answer|choice|letter|option)[\"']\s{0,5}:\s{0,5}[\"']([^\"'\n]{0,500})", re.IGNORECASE
 )
 _LATEX = re.compile(r"\\(?:text|mathrm|mathbf|textbf)\b")
+_TOKEN = re.compile(r"<\|[^|<>]{1,40}\|>")
+_QUOTED = re.compile(r"(?<!\w)['\u2018]([A-Za-z])['\u2019](?!\w)")
 _DECORATION = re.compile(r"[*_`$\"\u201c\u201d\\]")
 
-_ALONE = re.compile(r"\W{0,20}(?:(?:option|choice|answer)\W{1,10})?([a-z])\W{0,20}", re.IGNORECASE)
+_ALONE = re.compile(r"\W{0,20}(?:(?:option|choice|letter|answer)\W{1,10})?([a-z])\W{0,20}", re.IGNORECASE)
+_SAID = re.compile(
+    r"\W{0,20}(?i:(?:so|thus|hence|therefore)\W{1,10})?"
+    r"(?i:(?:probably|likely|i(?:'d|\s{1,5}would)\s{1,5}say|(?:i\s{1,5}(?:think|believe)\s{1,5})?it(?:'s|\s{1,5}is))\W{1,10})?"
+    r"([A-Z])\W{0,20}"
+)
+"""Case matters, since "it is a" may go on."""
 _STANDS = r"(?![\w'\u2019-])"
 _ANSWER = (
     r"\b(?:answer|(?:correct|best|right|final)\s{1,5}(?:option|choice))"
@@ -46,7 +54,7 @@ _ANSWER = (
     r"(?:\s{1,5}(?:most\s{1,5}likely|likely|probably|clearly|definitely|therefore|thus|simply)\b)?\s?[:=-]?"
 )
 _DECLARED = re.compile(
-    rf"(?:{_ANSWER}|\b(?:letter|choice|option)\s?[:=]|\bboxed|\b(?:choose|select|pick|go\s{{1,5}}with))(?=\W)"
+    rf"(?:{_ANSWER}|\b(?:letter|choice|option)(?:\s{{1,5}}is\b|\s?[:=])|\bboxed|\b(?:choose|select|pick|go\s{{1,5}}with))(?=\W)"
     r"[\s(\[{<']{0,4}(?P<sure>(?:option|choice|letter)\b[\s(\[{<']{0,4})?"
     rf"(?P<letter>[A-Za-z]){_STANDS}(?P<close>[)\]}}>]?)"
     r"(?P<more>(?:\s{0,2}(?:,|/|&|\bor\b|\band\b|,\s?or\b|,\s?and\b)\s{0,2}(?:option\s)?\(?[A-Z]\b\)?(?!['\u2019-])){0,30})",
@@ -61,7 +69,11 @@ _CHINESE = re.compile(
     r"(?P<more>\s{0,2}(?:或|和|、|/|,)\s{0,2}[A-Z])?(?![A-Za-z])"
 )
 _LONE = re.compile(r"^[ \t(\[]{0,4}([A-Z])[)\].:]{0,3}[ \t]{0,4}$", re.MULTILINE)
-_START = re.compile(r"^[ \t]{0,4}([A-Z])[.):]{1,2}(?=\s)", re.MULTILINE)
+_START = re.compile(
+    r"^[ \t]{0,4}(?i:(?:option|choice|letter)\s)?([A-Z])"
+    r"(?:[.):]{1,2}(?=\s)|\s?[-\u2013\u2014](?=\s)|(?=\s(?:because|since)\b))",
+    re.MULTILINE,
+)
 _LAST = re.compile(r"(?:[,:]|\b(?:so|hence|thus|therefore))\s{0,3}\(?([A-Z])\)?\s{0,3}[.!]?\s{0,20}$")
 _BRACKETED = re.compile(r"[(\[]([A-Z])[)\]]")
 _SEVERAL = re.compile(
@@ -98,6 +110,7 @@ class Choices:
 
     def __init__(self, choices: Mapping[str, str]) -> None:
         self.letters = frozenset(choices)
+        self._texts = choices
         self._whole: dict[str, set[str]] = {}
         self._bare: dict[str, set[str]] = {}
         for letter, text in choices.items():
@@ -111,6 +124,11 @@ class Choices:
             return set()
         bare = text.strip() if text.lstrip().startswith("A ") else _ARTICLE.sub("", text)  # that may be the letter
         return set(self._whole.get(plain) or self._bare.get(_plain(bare)) or ())
+
+    def after(self, letter: str, behind: str) -> str:
+        """The words behind a letter without the text of its own choice."""
+        own = self._texts.get(letter, "").strip().casefold()
+        return behind.strip().casefold().removeprefix(own)
 
     def several(self, text: str) -> bool:
         """Whether two letters are named at once, as in "A or B"."""
@@ -132,7 +150,8 @@ def parse_letter(text: str, choices: Mapping[str, str]) -> str | None:
         text = f"{text[:KEPT]}\n{text[-KEPT:]}"
     text = unicodedata.normalize("NFKC", text)
     value = _field(text)
-    text = _DECORATION.sub("", _LATEX.sub("", text if value is None else value)).strip()
+    text = _TOKEN.sub(" ", _LATEX.sub("", text if value is None else value))
+    text = _DECORATION.sub("", _QUOTED.sub(r"\1", text)).strip()
     known = Choices(choices)
     for rule in (_alone, _choice, _declared, _concluded, _bracketed):
         named = rule(text, known)
@@ -153,6 +172,7 @@ def _said(text: str) -> str:
         else:
             thinking = True
     said = "" if thinking else text[start:]
+    said = said.rpartition("<|message|>")[2]
     tagged = _ANSWER_TAG.findall(said[-2 * KEPT :])
     return str(tagged[-1]) if tagged else said
 
@@ -179,7 +199,7 @@ def _field(text: str) -> str | None:
 
 
 def _alone(text: str, known: Choices) -> Named:
-    match = _ALONE.fullmatch(text)
+    match = _ALONE.fullmatch(text) or _SAID.fullmatch(text)
     return {match[1].upper()} if match else None
 
 
@@ -237,7 +257,7 @@ def _concluded(text: str, known: Choices) -> Named:
     for match in _START.finditer(text):
         letter, behind = match[1], _behind(text, match.end())
         own = letter in known.called(behind)
-        if not own and (_NEGATED.match(behind) or known.contradicted(letter, behind)):
+        if not own and (_NEGATED.match(known.after(letter, behind)) or known.contradicted(letter, behind)):
             return set()
         named.add(letter)
     last_line = text[text.rfind("\n") + 1 :][-NEAR:]
