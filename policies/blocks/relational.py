@@ -25,7 +25,9 @@ _TRIGGER = re.compile(
     r"\bwith (whom|who)\b|\bwho\b.*\bwith\b|\btogether\b|\bwho (gave|brought|bought|helped)\b", re.IGNORECASE
 )
 """Questions of interaction. The kind is given, the patterns are not."""
-_FORM = frozenset(["together", "last", "time", "first", "late", "earliest", "previous", "now", "just"])
+_FORM = frozenset(
+    ["together", "last", "time", "first", "late", "earliest", "previous", "now", "just", "usual", "usually", "often"]
+)
 """Terms that name the form of such a question, no entity."""
 
 
