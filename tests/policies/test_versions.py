@@ -36,6 +36,9 @@ from policies.contract import (
     Window,
 )
 from principles.h0 import load_h0
+from sandbox.bundle import make_bundle
+from sandbox.interface import Shard
+from sandbox.stream import run_shard
 
 VERSIONS = tuple(name for name in library.names() if name.startswith("v"))
 H0 = load_h0()
@@ -278,6 +281,29 @@ def test_the_future_changes_no_byte_and_budgets_hold(
     assert len(reads) <= 2 and all(len(read.frames) <= min(budget.frames, 4) for read in reads)
     times = [at for request in requests if isinstance(request, Frames) for at in request.times]
     assert len(times) <= min(budget.frames, 4) and all(at <= time for at in times)
+
+
+# ---------------------------------------------------------------- in the sandbox
+
+
+@pytest.mark.parametrize("name", VERSIONS)
+def test_every_version_runs_in_the_sandbox(name: str, sandboxes: Callable[[str], Any]) -> None:
+    host = Host()
+
+    class Serving:
+        def serve(self, request: Any, query: Query | None) -> Any:
+            return host(request)
+
+    outcome = run_shard(
+        sandboxes("bubblewrap"),
+        make_bundle(library.load(name)),
+        Shard("s", SEEN, (PLAIN, VISUAL)),
+        Setup(Budget(), 0),
+        Serving(),
+    )
+    answers = [question.answer for question in outcome.questions]
+    expected = [ran(make(name), SEEN, query, Host())[0] for query in (PLAIN, VISUAL)]
+    assert answers == expected, outcome
 
 
 # ---------------------------------------------------------------- the real stream
