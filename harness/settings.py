@@ -69,8 +69,8 @@ class Gate(Section):
 
     reviewer: bool = True
     """Whether a reviewer model judges candidates (where the profile names one)."""
-    smoke_questions: Annotated[int, Field(ge=1, le=1000)] = 8
-    """Questions of the smoke run."""
+    smoke_questions: Annotated[int, Field(ge=1, le=1000)] = 5
+    """Questions of the smoke run: one of each type where the data has five."""
 
 
 class AuthorSettings(Section):

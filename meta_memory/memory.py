@@ -52,9 +52,11 @@ class MetaMemory:
         """
         chosen: dict[int, AttemptView] = {}
         left = token_budget
+        costs: dict[int, tuple[AttemptView, int]] = {}
         for attempt in self._ranked(parent, weakest_type, hypothesis):
-            shown = view(attempt)
-            cost = count_tokens(shown.model_dump_json())
+            if attempt.iteration not in costs:
+                costs[attempt.iteration] = (seen := view(attempt)), count_tokens(seen.model_dump_json())
+            shown, cost = costs[attempt.iteration]
             if attempt.iteration not in chosen and cost <= left:
                 chosen[attempt.iteration] = shown
                 left -= cost

@@ -79,10 +79,13 @@ class BubblewrapSandbox:
         """End everything that the pool holds."""
         self._pool.close()
 
+    def _retire(self, channel: Channel) -> None:
+        self._pool.retire(channel)  # the pool starts making channels before it is ours to name
+
     def _start(self) -> Channel:
         group = self._make_group()
         try:
-            channel = _BubblewrapChannel(self._launch(group), group, self.limits)
+            channel = _BubblewrapChannel(self._launch(group), group, self.limits, self._retire)
         except (OSError, subprocess.SubprocessError) as error:
             if group is not None:
                 group.remove()
@@ -121,8 +124,15 @@ class BubblewrapSandbox:
 class _BubblewrapChannel:
     """One bubblewrap process and its pipes."""
 
-    def __init__(self, process: subprocess.Popen[bytes], group: cgroup.Group | None, limits: Limits) -> None:
+    def __init__(
+        self,
+        process: subprocess.Popen[bytes],
+        group: cgroup.Group | None,
+        limits: Limits,
+        retire: Callable[[Channel], None],
+    ) -> None:
         self._process = process
+        self._retire = retire
         self._group = group
         self._pipes = Pipes(process, limits.log_bytes, limits.output_bytes)
         self._ending: Ending | None = None
@@ -149,6 +159,13 @@ class _BubblewrapChannel:
                 self._group.remove()
             self._ending = Ending(exit_code, oom, self._pipes.log())
         return self._ending
+
+    def retire(self) -> str:
+        """Shut the pipes, take what was printed; the rest is done in the background."""
+        self._pipes.shut()
+        printed = self._pipes.log()
+        self._retire(self)
+        return printed
 
     def _stop(self) -> int | None:
         """The exit status where it ends by itself, else None after it was killed.

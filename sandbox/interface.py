@@ -152,6 +152,10 @@ class Channel(Protocol):
         """Shut the channel, then kill, inspect, remove. Idempotent; returns within a few seconds."""
         ...
 
+    def retire(self) -> str:
+        """End a channel that did all it was asked, without waiting for how it ends. Returns what was printed."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Probe:

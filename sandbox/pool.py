@@ -9,7 +9,7 @@ import contextlib
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from sandbox import wire
 from sandbox.interface import Channel, SandboxError
@@ -18,6 +18,9 @@ from sandbox.text import one_line
 
 START_SECONDS = 30.0
 START_ATTEMPTS = 3
+REFILL_SECONDS = 0.06
+"""So long after one was taken the next is started, unless somebody waits: a smoke run is over by then, and a start
+beside it would slow it."""
 
 
 def prepare(channel: Channel, prelude: Prelude) -> None:
@@ -46,6 +49,8 @@ class Pool:
         self._start = start
         self._size = size
         self._ready: deque[Channel] = deque()
+        self._retired: deque[Channel] = deque()
+        self._resume = 0.0
         self._error: SandboxError | None = None
         self._wanted = 0
         self._closed = False
@@ -58,8 +63,18 @@ class Pool:
         with self._changed:
             self._wait()
             channel = self._ready.popleft()
+            self._resume = time.monotonic() + REFILL_SECONDS
             self._changed.notify_all()
             return channel
+
+    def retire(self, channel: Channel) -> None:
+        """End a channel whose ending nobody waits for."""
+        with self._changed:
+            if not self._closed:
+                self._retired.append(channel)
+                self._changed.notify_all()
+                return
+        channel.close()
 
     def wait(self) -> None:
         """Until a channel is ready; it stays in the pool. Raises SandboxError."""
@@ -87,17 +102,21 @@ class Pool:
             self._closed = True
             self._changed.notify_all()
         self._thread.join()
-        for channel in self._ready:
-            with contextlib.suppress(SandboxError):
-                channel.close()
+        _end(self._ready)
         self._ready.clear()
 
     def _fill(self) -> None:
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._closed or self._short())
-                if self._closed:
+                while not (self._closed or self._retired or self._patience() == 0):
+                    self._changed.wait(self._patience())
+                retired = list(self._retired)
+                self._retired.clear()
+                if self._closed and not retired:
                     return
+            if retired:
+                _end(retired)
+                continue
             try:
                 channel = self._attempt()
             except Exception as error:  # whoever waits must be told, whatever it was
@@ -109,9 +128,13 @@ class Pool:
                 self._ready.append(channel)
                 self._changed.notify_all()
 
-    def _short(self) -> bool:
-        """Whether another channel is to be made; after an error only once somebody has been told of it."""
-        return self._error is None and len(self._ready) < max(self._size, self._wanted)
+    def _patience(self) -> float | None:
+        """Seconds until another channel is to be made; None: none is, after an error until somebody was told of it."""
+        if self._error is None and len(self._ready) < self._wanted:
+            return 0
+        if self._error is None and len(self._ready) < self._size:
+            return max(0, self._resume - time.monotonic())
+        return None
 
     def _attempt(self) -> Channel:
         for attempt in range(START_ATTEMPTS):
@@ -122,3 +145,9 @@ class Pool:
                     raise
                 time.sleep(0.2 * (attempt + 1))
         raise AssertionError("unreachable")
+
+
+def _end(channels: Iterable[Channel]) -> None:
+    for channel in channels:
+        with contextlib.suppress(SandboxError):
+            channel.close()

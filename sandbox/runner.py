@@ -108,10 +108,8 @@ class Runner:
         """Fork a child for the question, wait for it, and report how it ended."""
         flush()
         gc.freeze()
-        draws = random.getstate()
         child = os.fork()
         if child == 0:
-            random.setstate(draws)  # Python draws a new seed after a fork
             self._child(message)
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         gc.unfreeze()

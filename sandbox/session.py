@@ -61,6 +61,10 @@ class Session:
         """End the channel and everything in it."""
         return self._channel.close()
 
+    def retire(self) -> str:
+        """End a channel that did all it was asked. Returns what was printed."""
+        return self._channel.retire()
+
     # ------------------------------------------------------------ the stream
 
     def start(self, bundle: Bundle, setup: Setup) -> None:

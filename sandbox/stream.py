@@ -6,6 +6,7 @@ it is settled: causality is a fact of the transport.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import time
 from collections.abc import Iterator
@@ -67,19 +68,16 @@ class _Stream:
             except SandboxError as error:
                 self._sandbox_failed(str(error))
                 continue
-            failure: Failure | None = None
             try:
                 self._follow(session)
-            except Failure as error:
-                failure = error
-            finally:
-                before = session.oom_kills
-                oom = session.ran_out_of_memory()
-                ending = self._close(session)
-            self._deadline += session.served_seconds
-            if failure is not None:
-                oom = oom or (before == 0 and ending is not None and ending.oom)
-                self._judge(failure, _verdict(failure, ending, oom), session.questions)
+            except Failure as failure:
+                self._deadline += session.served_seconds
+                self._judge(failure, self._verdict(session, failure), session.questions)
+            except BaseException:
+                session.close()
+                raise
+            else:
+                self._keep(session.retire())
         return ShardOutcome(
             self._shard.key,
             tuple(self._outcomes),
@@ -128,17 +126,20 @@ class _Stream:
                 yield _SETTLE
             first = stop
 
-    def _close(self, session: Session) -> Ending | None:
-        """None where the back end could not tell how it ended."""
-        try:
-            ending = session.close()
-        except SandboxError:
-            return None
-        room = self._sandbox.limits.log_bytes - len(self._log)
-        self._log += ending.log[: max(room, 0)]
-        return ending
+    def _keep(self, printed: str) -> None:
+        self._log += printed[: max(self._sandbox.limits.log_bytes - len(self._log), 0)]
 
     # ------------------------------------------------------------ what a failure costs
+
+    def _verdict(self, session: Session, failure: Failure) -> tuple[Verdict, str]:
+        """Ends the container, and asks the kernel and the engine how it ended."""
+        before = session.oom_kills
+        oom = session.ran_out_of_memory()
+        ending: Ending | None = None
+        with contextlib.suppress(SandboxError):
+            ending = session.close()
+            self._keep(ending.log)
+        return _verdict(failure, ending, oom or (before == 0 and ending is not None and ending.oom))
 
     def _judge(self, failure: Failure, judgement: tuple[Verdict, str], asked: int) -> None:
         """Write down what it costs; the stream then starts again for the questions that are left."""

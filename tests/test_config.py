@@ -39,7 +39,7 @@ def test_defaults() -> None:
     assert (config.run.parent, config.run.profile, config.run.sandbox) == ("v00", "offline", "auto")
     assert config.budget == Budget() and config.limits == Limits()
     assert config.promotion.model_dump() == {"eta": 0.01, "alpha": 0.05, "epsilon": 0.02, "saving": 0.1}
-    assert (config.gate.smoke_questions, config.author.attempts, config.author.form) == (8, 3, "function")
+    assert (config.gate.smoke_questions, config.author.attempts, config.author.form) == (5, 3, "function")
     assert config.caps.dollars == 10
     assert all(config.role(role) is None and config.key(role) is None for role in Role)
     assert {row.origin for row in config.explain()} == {"default"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from pydantic import BaseModel, ConfigDict
 
 from sandbox.interface import Verdict
@@ -69,10 +71,10 @@ class Item(Record):
     """Digest of all Read requests of the question, in order; empty where it made none."""
     unparsed: int = 0
     """Reads whose reply named no letter or several; an outcome of its own, never a guess."""
-    seconds: float = 0.0
-    """``policy_seconds`` plus the three below. A stored reply counts the seconds it took when it was received."""
     gate: bool | None = None
     """Whether the policy says that its visual gate opened; None where it has none or says nothing."""
+    seconds: float = 0.0
+    """``policy_seconds`` plus the three below. A stored reply counts the seconds it took when it was received."""
     policy_seconds: float = 0.0
     """Measured in the sandbox from question to answer, less the time in the host's services: the policy's own work."""
     model_seconds: float = 0.0
@@ -90,12 +92,12 @@ class Item(Record):
         return self.retrieval.requests + self.answering.requests + self.verification.requests
 
     @property
-    def frames(self) -> int:
-    @property
     def direct(self) -> bool:
         """Whether it was answered without asking the answer model, as the host saw it."""
         return self.choice is not None and not self.answering.requests and not self.verification.requests
 
+    @property
+    def frames(self) -> int:
         """Frames fetched for the question."""
         return self.retrieval.frames + self.answering.frames + self.verification.frames
 
@@ -126,12 +128,12 @@ class Evaluation(Record):
         """Whether the answers came from the offline reader; shown wherever the figures show."""
         return self.reader == OFFLINE_READER
 
-    @property
+    @cached_property
     def accuracy(self) -> float:
         """Share of correct items, 0 to 1; 0 for an empty split."""
         return sum(item.correct for item in self.items) / len(self.items) if self.items else 0.0
 
-    @property
+    @cached_property
     def tokens_per_question(self) -> float:
         """Answer-time tokens (retrieval, answering, verification) per question."""
         return sum(item.tokens for item in self.items) / len(self.items) if self.items else 0.0

@@ -27,20 +27,28 @@ RULE_OF: dict[Verdict, str] = {
     Verdict.PROTOCOL: "K04",
     Verdict.OUTPUT_LIMIT: "K04",
 }
-EARLY = 3
+EARLY = 6
 """The sample is drawn from the first ``EARLY`` times as many questions of a video: their prefix is short."""
 
 
 def sample(data: Dataset, split: str, count: int, seed: int) -> tuple[str, ...]:
-    """Ids of ``count`` early questions of one video of the split; the same for every candidate of a run."""
+    """Ids of ``count`` early questions of one video of the split, of as many types as it has; the same for every
+    candidate of a run."""
     draw = random.Random(seed)
-    by_video: dict[str, list[tuple[float, str]]] = defaultdict(list)
+    by_video: dict[str, list[tuple[float, str, str]]] = defaultdict(list)
     for question in data.questions(split):
-        by_video[question.video].append((question.time, question.id))
+        by_video[question.video].append((question.time, question.id, question.type))
     enough = sorted(video for video, found in by_video.items() if len(found) >= count)
     video = draw.choice(enough) if enough else max(sorted(by_video), key=lambda v: len(by_video[v]))
-    early = [question for _, question in sorted(by_video[video])[: EARLY * count]]
-    return tuple(sorted(draw.sample(early, min(count, len(early)))))
+    early = sorted(by_video[video])[: EARLY * count]
+    draw.shuffle(early)
+    turns: dict[str, int] = defaultdict(int)
+    placed: list[tuple[int, str]] = []
+    for _, name, kind in early:
+        placed.append((turns[kind], name))
+        turns[kind] += 1
+    placed.sort(key=lambda place: place[0])
+    return tuple(sorted(name for _, name in placed[:count]))
 
 
 def check(

@@ -12,7 +12,7 @@ import pytest
 from sandbox import bubblewrap, cgroup, open_sandbox
 from sandbox.bubblewrap import open_bubblewrap
 from sandbox.interface import Channel, Ending, Sandbox, SandboxError
-from sandbox.pool import Pool
+from sandbox.pool import REFILL_SECONDS, Pool
 from sandbox.prelude import ENVIRONMENT, command, prelude
 from tests.conftest import LIMITS, PLAIN, Laboratory, make_shard, policy
 
@@ -55,6 +55,30 @@ def test_every_channel_is_given_once_and_the_rest_are_closed() -> None:
     assert len(made) <= 20 + 2 + 1
     with pytest.raises(SandboxError, match="closed"):
         pool.take()
+
+
+def test_a_retired_channel_is_ended_once_even_when_the_pool_is_closed() -> None:
+    made: list[Numbered] = []
+    pool = Pool(numbered(made), 1)
+    early, late = pool.take(), pool.take()
+    pool.retire(early)
+    pool.close()
+    pool.retire(late)
+    assert [channel.closed for channel in made] == [1] * len(made)
+
+
+def test_the_next_channel_is_started_a_little_later_unless_somebody_waits() -> None:
+    made: list[Numbered] = []
+    pool = Pool(numbered(made), 1)
+    began = time.monotonic()
+    pool.take()
+    if time.monotonic() - began < REFILL_SECONDS / 2:
+        assert len(made) == 1
+    pool.take()
+    assert len(made) == 2
+    pool.wait()
+    assert len(made) == 3
+    pool.close()
 
 
 def test_a_start_that_fails_is_tried_again_and_then_told_to_the_one_who_asks() -> None:
