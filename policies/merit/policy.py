@@ -38,9 +38,9 @@ CLIPS = 5
 """Clips retrieved in a round. Not given by the source."""
 ROUNDS = 5
 """Rounds at most. Not given by the source: the released default of the system it compares with."""
-LATEST = 12
+LATEST = CLIPS
 """Windows that came after the last settle, the best by BM25, are embedded with the question, so many. Not given by the
-source: with four keys each and a query a round, within the default budget of 64 texts."""
+source: as many as a round can retrieve; each costs four texts."""
 QUERY_CHARS = 400
 """Characters of a regenerated query that are used. Not given by the source."""
 SOLVER_CHARS = 8_000
