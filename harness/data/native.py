@@ -270,10 +270,10 @@ def load(path: Path, verify: bool = True) -> Dataset:
 
 
 def permitted_artifacts(dataset: Dataset) -> list[dict[str, str | float]]:
-    """The development artifacts that the search may read: windows and questions, never gold.
+    """The development artifacts that the search may read: windows, frames and questions, never gold.
 
-    Each entry has ``path`` and ``sha256``; windows also have ``until``, the last development query time of that
-    video in seconds: what lies later in the same video belongs to other splits.
+    Each entry has ``path`` and ``sha256``; windows and frames also have ``until``, the last development query time of
+    that video in seconds: what lies later in the same video belongs to other splits.
     """
     if "development" not in dataset.splits:
         return []
@@ -283,8 +283,10 @@ def permitted_artifacts(dataset: Dataset) -> list[dict[str, str | float]]:
     for video in dataset.manifest.videos:
         times = [question.time for question in questions if question.video == video.id]
         if times:
-            sha256 = files[video.windows].sha256
-            listed.append({"path": video.windows, "sha256": sha256, "until": max(times)})
+            seen = [file.path for file in video.frames if file.start <= max(times)]
+            listed += [
+                {"path": name, "sha256": files[name].sha256, "until": max(times)} for name in (video.windows, *seen)
+            ]
     asked = dataset.manifest.splits["development"].questions
     listed.append({"path": asked, "sha256": files[asked].sha256})
     return listed

@@ -208,7 +208,7 @@ class Services:
         if self.models.has(Role.ANSWER):
             reply, cost = self._asked(read, self._scope(query, meter))
         else:
-            reply, cost = self.offline.answer(read, key)
+            reply, cost = self.offline.answer(read, key, [self._images[ref].data for ref in read.frames])
         meter.book_read(read.part, cost)
         choice = reply.choice if reply.choice in read.choices else None
         meter.unparsed += choice is None

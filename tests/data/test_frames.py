@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from harness.data.check import check
 from harness.data.frames import RecordedFrames, frame_times, open_frames
-from harness.data.native import DataError, FrameFile, Video, load
+from harness.data.native import DataError, FrameFile, Gold, Question, Video, load, permitted_artifacts
 from harness.data.pictures import image_pixels
 from harness.data.write import DatasetParts, write
 from policies.contract import Window
@@ -277,6 +277,20 @@ def test_the_check_compares_frames_with_what_windows_say(tmp_path: Path) -> None
     assert ["no frame lies in it" in str(problem) for problem in check(tmp_path / "late")] == [True]
     make(tmp_path / "broken", {"a.mp4": b"nothing"}, {"a.mp4": 5.0})
     assert any("not a video" in str(problem) for problem in check(tmp_path / "broken"))
+
+
+def test_frames_seen_before_the_last_development_question_are_permitted(tmp_path: Path) -> None:
+    windows = (Window(0, 0, 30, ("I wait.",), (), True),)
+    named = tuple(FrameFile(path=f"frames/{name}.png", start=start) for name, start in (("one", 5), ("two", 50)))
+    asked = (Question("q", "v", "EntityLog", "Where?", {"A": "Here", "B": "There"}, 40), Gold("A", ()))
+    images = {file.path: numbered_png(1) for file in named}
+    write(DatasetParts("a", {}, [Video("v", 90, windows, named)], {"development": [asked]}, images), tmp_path / "data")
+    listed = permitted_artifacts(load(tmp_path / "data"))
+    assert [(entry["path"], entry.get("until")) for entry in listed] == [
+        ("windows/v.jsonl", 40),
+        ("frames/one.png", 40),
+        ("questions/development.jsonl", None),
+    ]
 
 
 def test_times_are_counted_from_the_first_frame(tmp_path: Path) -> None:
