@@ -51,6 +51,8 @@ def components(
     shown = console()
     shown.print(ablation.components(found))
     shown.print(ablation.gates(found))
+    for note in ablation.notes(found):
+        shown.print(note, style="yellow", markup=False, soft_wrap=True)
     tell_failures(shown, found)
 
 

@@ -125,8 +125,8 @@ def evaluate(
     if lineage:
         for table in paper.lineage_tables(found, data):
             shown.print(table)
-    for table in (report.overview(found), report.types(found), report.routes(found), report.parts(found)):
-        shown.print(table)
+    for tabled in (report.overview, report.types, report.routes, report.parts, report.construction):
+        shown.print(tabled(found))
     tell_failures(shown, found)
 
 
@@ -134,7 +134,7 @@ def _measured(
     config: Config, policies: tuple[str, ...], lineage: bool, split: str, out: Path | None, replies: Path | None
 ) -> tuple[dict[str, Evaluation], Dataset]:
     check_out(out)
-    names = [*policies, *(library.names() if lineage else ()), BESIDE]
+    names = [*policies, *(library.lineage() if lineage else ()), BESIDE]
     bundles = policy_bundles(names)
     data = dataset(config, errors())
     check_split(data, split)

@@ -21,12 +21,13 @@ from policies import library
 from sandbox.bundle import make_bundle
 from sandbox.interface import Bundle
 
+JUDGE = "gate: LLM judge"
 SETTINGS: Mapping[str, Mapping[str, object]] = {
     "without structured memory": {"structured_memory": False},
     "without co-occurrence bonus": {"co_occurrence_bonus": False},
     "without gated visual verification": {"gate": "never"},
     "without specialists": {"specialists": False},
-    "gate: LLM judge": {"gate": "llm-judge"},
+    JUDGE: {"gate": "llm-judge"},
     "gate: always": {"gate": "always"},
 }
 """Variants of the final version by label. Its own gate is the rule; a gate that never opens is the third row."""
@@ -87,6 +88,18 @@ def drops(found: Mapping[str, Evaluation]) -> Iterator[Drop]:
             yield Drop(label, reference, pairs, paper.reported_drop(REPORTED.get(label, "")))
 
 
+def notes(found: Mapping[str, Evaluation]) -> list[str]:
+    """What has to be said of these figures, one line each."""
+    said = []
+    judged = found.get(JUDGE)
+    if judged is not None and judged.offline:
+        said.append("the LLM judge needs a model: without one its row is the rule's")
+    gated = [e for label, e in found.items() if label == paper.FINAL or "gate" in SETTINGS.get(label, {})]
+    if gated and not any(metrics.verified(e).count for e in gated):
+        said.append("no frame was served, so that no gate could change an answer")
+    return said
+
+
 def components(found: Mapping[str, Evaluation]) -> Table:
     """Accuracy and cost of each variant, and its loss against its reference beside the paper's."""
     table = table_of("Variant", found, f"Ablation, {measured_here(found.values())}")
@@ -109,7 +122,7 @@ def gates(found: Mapping[str, Evaluation]) -> Table:
     table.add_column(Text("calls, reported (three benchmarks)"), justify="right")
     named = {
         "rule": (paper.FINAL, str(calls["rule"])),
-        "LLM judge": ("gate: LLM judge", str(calls["llm_judge"])),
+        "LLM judge": (JUDGE, str(calls["llm_judge"])),
         "always": ("gate: always", "–"),
         "never": ("without gated visual verification", "–"),
     }

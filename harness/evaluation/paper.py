@@ -16,7 +16,6 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.data.native import Dataset
-from harness.display import cell
 from harness.evaluation import metrics
 from harness.evaluation.outcomes import Evaluation
 from harness.evaluation.report import accuracy, add_row, interval, measured_here, percent, table_of, tokens
@@ -69,14 +68,12 @@ def lineage_tables(found: Mapping[str, Evaluation], data: Dataset) -> Iterator[T
 
 def changes(found: Mapping[str, Evaluation]) -> Table:
     """What each version changed, and what the paper says of it."""
-    table = Table(
-        title="The lineage: what each version changes, and what its paper reports of it", title_justify="left"
-    )
-    for name in ("version", "parent", "changes", "reported"):
-        table.add_column(name, no_wrap=name in ("version", "parent"))
+    table = table_of("version", {}, "The lineage: what each version changes, and what its paper reports of it")
+    for name in ("parent", "changes", "reported"):
+        table.add_column(name, no_wrap=name == "parent")
     for name, version in library.lineage().items():
         if name in found:
-            table.add_row(name, version.parent or "–", cell(version.change), cell(version.reported or "–"))
+            add_row(table, name, [version.parent or "–", version.change, version.reported or "–"])
     return table
 
 
@@ -133,14 +130,21 @@ def beside(found: Mapping[str, Evaluation]) -> Table:
     for name in ("model", "", *counts, "all"):
         table.add_column(name, justify="right" if name in counts or name == "all" else "left")
     for row, shares in published()["merit"]["egolifeqa"].items():
-        system, _, model = row.partition(" (")
-        add_row(table, system, [model.rstrip(")"), "reported", *(f"{shares[kind]:.1f}" for kind in (*counts, "Avg"))])
+        system, _, model = row.removesuffix(")").partition(" (")
+        if model == "uniform":
+            system, model = "uniform frames", system
+        mark = "*" if row in published()["merit"]["egolifeqa_inconsistent_rows"] else ""
+        cells = [f"{shares[kind]:.1f}" for kind in (*counts, "Avg")]
+        add_row(table, system, [model, "reported", *cells[:-1], cells[-1] + mark])
     table.add_section()
     for name, e in found.items():
         by_type = metrics.by_type(e)
         model = "lexical reader, no language model" if e.offline else e.reader
         shown = (percent(by_type.get(kind)) for kind in counts)
-        add_row(table, name, [model, "measured here", *shown, f"{100 * e.accuracy:.1f}"])
+        add_row(table, name, [model, "measured here", *shown, percent(e.accuracy)])
+    table.caption = Text(
+        f"{table.caption or ''}\n* as printed: not the mean of the row's cells by their counts".strip()
+    )
     return table
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
+from rich.box import SIMPLE
 from rich.table import Table
 from rich.text import Text
 
@@ -63,16 +64,17 @@ def figures(evaluation: Evaluation) -> dict[str, Any]:
 
 
 def overview(evaluations: Mapping[str, Evaluation]) -> Table:
-    """One line for each evaluation."""
-    table = table_of("Policy", evaluations)
-    columns = ("split", "n", "accuracy %", "95 %", "hit %", "in", "out", "requests", "frames", "p50 s", "p95 s")
-    for name in (*columns, "failed"):
+    """One line for each evaluation; split and number of questions stand above where all have the same."""
+    splits = {(e.split, len(e.items)) for e in evaluations.values()}
+    same = len(splits) == 1
+    title = ", ".join(f"{visible(split, CELL_CHARS)}, {n} questions" for split, n in splits) if same else None
+    table = table_of("Policy", evaluations, title)
+    columns = ("accuracy %", "95 %", "hit %", "in", "out", "requests", "frames", "p50 s", "p95 s", "failed")
+    for name in columns if same else ("split", "n", *columns):
         table.add_column(name, justify="left" if name == "split" else "right")
     for name, e in evaluations.items():
         seconds = metrics.seconds_by_part(e)["all"]
         cells = [
-            visible(e.split, CELL_CHARS),
-            str(len(e.items)),
             accuracy(e),
             interval(metrics.accuracy_interval(e)),
             percent(metrics.hit_rate(e)),
@@ -83,7 +85,7 @@ def overview(evaluations: Mapping[str, Evaluation]) -> Table:
             f"{seconds.p95:.3f}",
             str(len(e.items) - metrics.verdicts(e).get("OK", 0)),
         ]
-        add_row(table, name, cells)
+        add_row(table, name, cells if same else [visible(e.split, CELL_CHARS), str(len(e.items)), *cells])
     return table
 
 
@@ -125,19 +127,30 @@ def routes(evaluations: Mapping[str, Evaluation]) -> Table:
 
 
 def parts(evaluations: Mapping[str, Evaluation]) -> Table:
-    """Seconds per question by part, and apart from them what construction took in all."""
+    """Seconds per question by part, p50 and p95."""
     table = table_of("Seconds p50 / p95", evaluations)
-    for name in (*PARTS, "built: requests", "tokens in", "tokens out", "model s", "observe s"):
+    for name in PARTS:
         table.add_column(name, justify="right")
     for label, e in evaluations.items():
-        seconds, built = metrics.seconds_by_part(e), e.construction
+        seconds = metrics.seconds_by_part(e)
+        add_row(table, label + (" (offline)" if e.offline else ""), (_both(seconds[part]) for part in PARTS))
+    return table
+
+
+def construction(evaluations: Mapping[str, Evaluation]) -> Table:
+    """What construction took in all, apart from the questions."""
+    table = table_of("Construction", evaluations)
+    for name in ("requests", "in", "out", "model s", "observe s", "tokens per question"):
+        table.add_column(name, justify="right")
+    for label, e in evaluations.items():
+        built = e.construction
         cells = [
-            *(_both(seconds[part]) for part in PARTS),
             f"{built.requests:,}",
             f"{built.prompt_tokens:,}",
             f"{built.completion_tokens:,}",
             f"{built.seconds:.1f}",
             f"{e.observe_seconds:.1f}",
+            f"{metrics.construction_per_question(e):,.0f}",
         ]
         add_row(table, label + (" (offline)" if e.offline else ""), cells)
     return table
@@ -167,6 +180,8 @@ def table_of(first: str, evaluations: Mapping[str, Evaluation], title: str | Non
     if any(c.estimated for e in evaluations.values() if not e.offline for c in metrics.cost_by_part(e).values()):
         notes.append(ESTIMATED_NOTE)
     table = Table(
+        box=SIMPLE,
+        padding=(0, 1, 0, 0),
         title=Text(title) if title else None,
         title_justify="left",
         caption=Text("; ".join(notes)) if notes else None,

@@ -76,14 +76,21 @@ def test_the_tables_say_what_was_measured(evaluation: Make, item: MakeItem) -> N
     out.print(ablation.gates(found))
     text = stream.getvalue()
     assert "measured here: lexical reader, no language model" in text
-    line = next(line for line in text.splitlines() if line.startswith("│ without specialists"))
+    line = next(line for line in text.splitlines() if line.startswith(" without specialists"))
     assert "+50.0" in line and "0/1" in line and "+2.4" in line
     rule, always = (
-        next(row for row in text.splitlines() if row.startswith(f"│ {name} ")) for name in ("rule", "always")
+        next(row for row in text.splitlines() if row.startswith(f" {name} ")) for name in ("rule", "always")
     )
     assert "112" in rule and " 1 " in rule and " 0 " in rule
     assert " 2 " in always and " 8 " in always and " 4 " in always
     assert ablation.as_json(found)[0]["reported_points"] == 2.4
+
+
+def test_what_has_to_be_said(evaluation: Make, item: MakeItem) -> None:
+    blind = {"v49": evaluation("11"), "gate: LLM judge": evaluation("11")}
+    assert ["judge" in note or "frame" in note for note in ablation.notes(blind)] == [True, True]
+    seen = evaluation([item(0, True, verification=Cost(requests=1)), item(1, True)], reader="m")
+    assert ablation.notes({"v49": seen, "gate: LLM judge": evaluation("11", reader="m")}) == []
 
 
 def test_different_questions_are_not_compared(evaluation: Make) -> None:

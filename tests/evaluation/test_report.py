@@ -39,7 +39,9 @@ def test_no_offline_note_where_nothing_is_offline(evaluation: Make, item: MakeIt
 
 def test_every_place_says_offline(evaluation: Make) -> None:
     e = evaluation("1100")
-    for table in [make({"x": e}) for make in (report.overview, report.types, report.routes, report.parts)]:
+    for table in [
+        make({"x": e}) for make in (report.overview, report.types, report.routes, report.parts, report.construction)
+    ]:
         text = " ".join(shown(table).split())  # a narrow table wraps its caption
         assert report.OFFLINE_NOTE in text and text.count("offline") >= 2
     assert report.figures(e)["offline"] is True
@@ -78,7 +80,10 @@ def test_parts_of_the_seconds_and_construction_apart(evaluation: Make, item: Mak
     built = Cost(requests=17, prompt_tokens=12_345, completion_tokens=678, seconds=9.0)
     e = evaluation([item(0, True, **times)], reader="m", construction=built, observe_seconds=3.0)
     line = next(line for line in shown(report.parts({"x": e})).splitlines() if "x " in line)
-    for figure in ("0.250 / 0.250", "0.500 / 0.500", "0.125 / 0.125", "2.000 / 2.000", "12,345", "678", "9.0", "3.0"):
+    for figure in ("0.250 / 0.250", "0.500 / 0.500", "0.125 / 0.125", "2.000 / 2.000"):
+        assert f" {figure} " in line, (figure, line)
+    line = next(line for line in shown(report.construction({"x": e})).splitlines() if "x " in line)
+    for figure in ("17", "12,345", "678", "9.0", "3.0", "13,023"):
         assert f" {figure} " in line, (figure, line)
     assert report.figures(e)["tokens_per_question"] == 100
 
@@ -99,7 +104,9 @@ def test_direct_gate_and_verified_shares(evaluation: Make, item: MakeItem) -> No
 def test_hostile_text_stays_text(evaluation: Make, item: MakeItem) -> None:
     evil = "[bold red]x[/]\x1b]52;c;ZWNobyBoaQ==\x07\u202etxt\x9b31m\nPASS"
     e = evaluation([item(0, True, route=evil, type="T[/]")])
-    for table in [make({evil: e}) for make in (report.overview, report.types, report.routes, report.parts)]:
+    for table in [
+        make({evil: e}) for make in (report.overview, report.types, report.routes, report.parts, report.construction)
+    ]:
         text = shown(table)
         assert "[bold red]" in text
         assert not {"\x07", "\u202e", "\x9b"} & set(text) and "\x1b]52" not in text
