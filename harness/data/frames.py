@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import io
+import math
 import os
 from bisect import bisect_right
+from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 from threading import Lock
 
@@ -22,6 +25,8 @@ from harness.evaluation.services import FrameImage
 
 IMAGES = (".png", ".jpg", ".jpeg")
 MOST_IMAGE_BYTES = 4 * MOST_PIXELS
+STEPS_BACK = (0.0, 10.0, math.inf)
+"""Seconds before the time asked for at which the search begins, one after the other. Not given by the source."""
 
 
 class RecordedFrames:
@@ -62,23 +67,25 @@ class RecordedFrames:
                 return None
 
     def _from_video(self, container: InputContainer, file: FrameFile, at: float, before: float) -> FrameImage | None:
-        """Seek to the key frame before the time asked for, then decode up to the frames around it."""
+        """Seek to the key frame before the time asked for, then decode up to the frames around it.
+
+        Some files' indexes lead past that time; then the search begins further back, at last with the first frame.
+        """
         stream = picture_stream(container)
         first = self._firsts.get(file.path)
         if first is None:
             first = self._firsts.setdefault(file.path, next(decoded(container, stream))[0])
         tick = float(stream.time_base or 0)
-        container.seek(max(first, first + int((min(at, before) - file.start) / tick)), stream=stream)
-        best: tuple[float, av.VideoFrame] | None = None
-        for pts, frame in decoded(container, stream):
-            time = file.start + (pts - first) * tick
-            if time > before:
-                break
-            if best is None or abs(time - at) < abs(best[0] - at):
-                best = (time, frame)
-            if time >= at:
-                break
-        return None if best is None else FrameImage(best[0], encoded(best[1]))
+        wanted = max(file.start, min(at, before))
+        for back in STEPS_BACK:
+            origin = max(0.0, wanted - file.start - back)
+            container.seek(first + int(origin / tick), stream=stream)
+            frames = ((file.start + (pts - first) * tick, frame) for pts, frame in decoded(container, stream))
+            head = next(frames, None)
+            if head is not None and (head[0] <= wanted or origin == 0):
+                found = closest(chain([head], frames), at, before)
+                return None if found is None else FrameImage(found[0], encoded(found[1]))
+        return None
 
     def _verify(self, handle: io.BufferedReader, name: str) -> None:
         """Compare a file with the manifest once, and again when it has changed since."""
@@ -94,6 +101,21 @@ class RecordedFrames:
                 )
             handle.seek(0)
             self._verified.add(state)
+
+
+def closest(
+    frames: Iterable[tuple[float, av.VideoFrame]], at: float, before: float
+) -> tuple[float, av.VideoFrame] | None:
+    """Of frames in order of time, the one nearest to ``at`` that is not later than ``before``; the earlier of two."""
+    best: tuple[float, av.VideoFrame] | None = None
+    for time, frame in frames:
+        if time > before:
+            break
+        if best is None or abs(time - at) < abs(best[0] - at):
+            best = (time, frame)
+        if time >= at:
+            break
+    return best
 
 
 def open_frames(dataset: Dataset) -> RecordedFrames | None:

@@ -26,23 +26,47 @@ from policies.contract import Window
 
 WIDTH, HEIGHT, RATE, LENGTH = 96, 64, 10, 60
 CODECS = {"h264.mp4": ("libx264", "yuv420p"), "ffv1.mkv": ("ffv1", "bgr0"), "mpeg4.avi": ("mpeg4", "yuv420p")}
+AWKWARD = {
+    "fragments.mp4": ("libx264", "yuv420p"),  # as a browser records it
+    "backwards.avi": ("mpeg4", "yuv420p"),  # frames that need later ones, in a format that has no times
+    "stream.webm": ("libvpx", "yuv420p"),  # no index, no length
+    "one-key.mp4": ("libx264", "yuv420p"),
+}
+FORMATS = {"mp4": "mp4", "mkv": "matroska", "avi": "avi", "ebm": "webm"}
+
+
+class Pipe(io.RawIOBase):
+    """Takes bytes and cannot be gone back in, so that no index can be filled in."""
+
+    def __init__(self) -> None:
+        self.taken = bytearray()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: bytes) -> int:  # type: ignore[override]
+        self.taken += data
+        return len(data)
 
 
 def video_bytes(name: str, first: int = 0) -> bytes:
     """Six seconds; frame k has k + first as eight black or white columns, so that pixels say which frame it is."""
-    codec, pixels = CODECS[name]
-    file = io.BytesIO()
-    with av.open(file, "w", format={"mp4": "mp4", "mkv": "matroska", "avi": "avi"}[name[-3:]]) as container:
+    codec, pixels = (CODECS | AWKWARD)[name]
+    piped = name in ("fragments.mp4", "stream.webm")
+    file = Pipe() if piped else io.BytesIO()
+    options = {"movflags": "frag_keyframe+empty_moov"} if name == "fragments.mp4" else {}
+    with av.open(file, "w", format=FORMATS[name[-3:]], options=options) as container:
         stream = container.add_stream(codec, rate=RATE)
         stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, pixels
-        stream.codec_context.gop_size = 12
+        stream.codec_context.gop_size = 600 if name == "one-key.mp4" else 12
+        stream.codec_context.max_b_frames = 2 if name == "backwards.avi" or codec == "libx264" else 0
         for number in range(LENGTH):
             bits = [255 * ((number + first) >> bit & 1) for bit in range(8)]
             row = np.repeat(np.array(bits, np.uint8), WIDTH // 8)
             frame = av.VideoFrame.from_ndarray(np.tile(row[None, :, None], (HEIGHT, 1, 3)), format="rgb24")
             container.mux(stream.encode(frame))
         container.mux(stream.encode(None))
-    return file.getvalue()
+    return bytes(file.taken) if isinstance(file, Pipe) else file.getvalue()
 
 
 def number_of(data: bytes) -> int:
@@ -102,6 +126,15 @@ def test_the_nearest_frame_up_to_the_limit_by_its_pixels(source: RecordedFrames,
     assert number_of(image.data) == min((abs(time - image.time), number) for time, number in SHOWN.items())[1]
     if allowed:
         assert abs(image.time - at) <= min(abs(time - at) for time in allowed) + 0.001
+
+
+@pytest.mark.parametrize("name", AWKWARD)
+def test_awkward_files_give_every_frame_at_its_time(name: str, tmp_path: Path) -> None:
+    frames = make(tmp_path / "data", {name: video_bytes(name)}, {name: 10.0})
+    for number in range(LENGTH):
+        at = 10 + number / RATE + 0.002
+        image = frames.nearest("v", at, at)
+        assert image is not None and image.time <= at and number_of(image.data) == number
 
 
 def test_a_video_without_frames_has_none(source: RecordedFrames, tmp_path: Path) -> None:
