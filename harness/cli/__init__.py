@@ -27,6 +27,7 @@ MODULES = {
     "ablate": "ablate",
     "ask": "ask",
     "data": "data",
+    "memory": "memory",
     "config": "setup",
     "doctor": "setup",
 }

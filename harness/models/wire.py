@@ -232,7 +232,9 @@ def parse_transcription(body: bytes, length: float) -> tuple[str, tuple[Segment,
     listed = value.get("segments")
     found = [_segment(item, length) for item in listed] if isinstance(listed, list) else []
     segments = sorted((s for s in found if s is not None), key=lambda s: (s.start, s.end))
-    return _text(value["text"]), tuple(segments), parse_usage(value.get("usage"))
+    usage = value.get("usage")
+    by_length = isinstance(usage, dict) and usage.get("type") == "duration"
+    return _text(value["text"]), tuple(segments), Reported(0, 0, 0, 0) if by_length else parse_usage(usage)
 
 
 def _segment(item: Any, length: float) -> Segment | None:

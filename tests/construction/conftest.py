@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import email
+import hashlib
 import io
 import json
 import threading
@@ -19,8 +21,8 @@ import av
 import numpy as np
 import pytest
 
-WIDTH, HEIGHT, BITS, RATE = 200, 96, 10, 10
-"""A frame has ten bars of 20 pixels: its number of tenths of a second, in bits, the lowest first."""
+WIDTH, HEIGHT, BITS, RATE = 220, 96, 11, 10
+"""A frame has eleven bars of 20 pixels: its number of tenths of a second, in bits, the lowest first."""
 HERTZ, PER_SECOND = 16_000, 5
 """The sound of second s has 200 + 5 s hertz."""
 
@@ -95,6 +97,8 @@ class Studio:
         self.heard: list[list[int]] = []
         """Of each transcription request, the seconds that its sound has."""
         self.forms: list[dict[str, Any]] = []
+        self.digests: list[str] = []
+        """SHA-256 of the first picture or the sound of each request, as the reply store names it."""
         self.timed = True
         """Whether it takes response_format verbose_json."""
         self.fails: Callable[[int], int | None] = lambda number: None
@@ -156,10 +160,10 @@ class Studio:
     def caption(self, body: dict[str, Any]) -> tuple[int, Any]:
         urls = [p["image_url"]["url"] for p in body["messages"][-1]["content"] if p["type"] == "image_url"]
         assert all(url.startswith("data:image/jpeg;base64,") for url in urls)
-        import base64
-
-        shown = [read_bars(base64.b64decode(url.split(",")[1])) for url in urls]
+        images = [base64.b64decode(url.split(",")[1]) for url in urls]
+        shown = [read_bars(image) for image in images]
         with self._lock:
+            self.digests.append(hashlib.sha256(images[0]).hexdigest())
             self.captions.append(shown)
             self.bodies.append(body)
         message = {"role": "assistant", "content": self.say(shown)}
@@ -176,6 +180,7 @@ class Studio:
         audio = form.pop("file")
         with self._lock:
             self.forms.append(form)
+            self.digests.append(hashlib.sha256(audio).hexdigest())
         if form["response_format"] == "verbose_json" and not self.timed:
             message = "response_format 'verbose_json' is not compatible with model 'ear'. Use 'json' instead."
             return 400, {"error": {"message": message, "param": "response_format", "code": "unsupported_value"}}

@@ -1,0 +1,1 @@
+"""Building a data set from real material: captions, transcripts, videos."""
