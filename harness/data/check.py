@@ -29,6 +29,7 @@ from harness.data.native import (
     first_problem,
     read_file,
 )
+from policies.blocks.tokens import words
 
 MOST = 1_000
 """At most so many problems are listed."""
@@ -198,6 +199,7 @@ def check_windows(checker: Checker, manifest: Manifest, video: VideoEntry) -> fl
     earliest = float("inf")
     frames = check_frames(checker, manifest, video)
     latest: tuple[float, float] | None = None
+    wordless = total = 0
     for number, row in checker.rows(video.windows, manifest, TypeAdapter(WindowRow)):
         start, end = row["start"], min(row["end"], video.duration)
 
@@ -216,6 +218,10 @@ def check_windows(checker: Checker, manifest: Manifest, video: VideoEntry) -> fl
             add(f"overlaps the window above by {latest[1] - start:g} s", "check the times; it is kept")
         if not row["captions"] and not row["transcript"]:
             add("has neither captions nor transcript", "leave it out or add its text")
+        elif not any(text.strip() for text in told(row)):
+            add("its captions and transcript are all empty", "leave it out or add its text")
+        wordless += not any(words(text) for text in told(row))
+        total += 1
         if row["frames"] != (bisect_left(frames, start) < bisect_left(frames, end)):
             seen = "no frame lies in it" if row["frames"] else "a frame lies in it"
             add(f"says frames: {json.dumps(row['frames'])}, but {seen}", "correct the row or the manifest's frames")
@@ -223,7 +229,19 @@ def check_windows(checker: Checker, manifest: Manifest, video: VideoEntry) -> fl
         earliest = min(earliest, end)
     if latest is None:
         checker.add(video.windows, 0, "has no usable window", "add windows or leave the video out")
+    elif 2 * wordless > total:
+        checker.add(
+            video.windows,
+            0,
+            f"{wordless} of {total} windows hold no word in Latin letters or digits",
+            "translate them: blocks that match words see nothing in them; models read them as they are",
+        )
     return earliest
+
+
+def told(row: WindowRow) -> list[str]:
+    """All texts of a window."""
+    return [*row["captions"], *(line["text"] for line in row["transcript"])]
 
 
 def check_questions(

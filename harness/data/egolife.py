@@ -1,22 +1,19 @@
 """Import of the published EgoLifeQA files (docs/data.md says what is kept, changed and left out).
 
 Times become seconds on one axis: ``(day - 1) * 86400`` plus the wall clock; the last two digits of ``HHMMSSFF`` count
-frames at 20 a second. Only the fields named in ``QaRow`` are ever read, and of these ``target_time`` and ``answer`` go
-to the gold file alone.
+frames at 20 a second.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
-
-from harness.data.egolife_text import clean, clock, day_start, parse, read_stream
+from harness.data.egolife_rows import QA_ROWS, convert
+from harness.data.egolife_text import parse, read_stream
 from harness.data.native import DataError, Gold, Question
+from harness.data.notes import wordless
 from harness.data.write import DatasetParts, Written, write
 
 SPLIT_OF_DAY = {
@@ -28,43 +25,6 @@ SPLIT_OF_DAY = {
     6: "test",
     7: "test",
 }
-Date = Annotated[str, Field(pattern=r"^(?i:day)[1-7]$")]
-
-
-class QueryTime(BaseModel):
-    """When a question is asked. Some editions give a range; the later end counts."""
-
-    model_config = ConfigDict(strict=True, frozen=True)
-    date: Date
-    time: Annotated[str, Field(pattern=r"^\d{8}(-\d{8})?$")]
-
-
-class TargetTime(BaseModel):
-    """Where the evidence lies, in one of five shapes (see ``moments``)."""
-
-    model_config = ConfigDict(strict=True, frozen=True)
-    date: Date
-    time: Annotated[str, Field(pattern=r"^\d{8}(?i:day[1-7]_\d{8})*$")] | None = None
-    time_list: Annotated[list[Annotated[str, Field(pattern=r"^\d{8}$")]], Field(max_length=100)] | None = None
-
-
-class QaRow(BaseModel):
-    """What is read of a question; the other published fields are ignored."""
-
-    model_config = ConfigDict(strict=True, frozen=True, extra="ignore")
-    ID: Annotated[str, Field(pattern=r"^[A-Za-z0-9]{1,20}$")]
-    query_time: QueryTime
-    type: Annotated[str, Field(pattern=r"^[A-Za-z]{1,40}$")]
-    question: str
-    choice_a: str
-    choice_b: str
-    choice_c: str
-    choice_d: str
-    answer: Literal["A", "B", "C", "D"]
-    target_time: TargetTime
-
-
-QA_ROWS = TypeAdapter(list[QaRow])
 
 
 def import_egolife(source: Path, out: Path, subject: str = "A1_JAKE") -> Written:
@@ -81,6 +41,7 @@ def import_egolife(source: Path, out: Path, subject: str = "A1_JAKE") -> Written
             f" EgoLifeCap/Sync/{subject}_DAY1_11000000.json"
         )
     video, notes = read_stream(source, subject)
+    notes += wordless([video])
     days = {int(window.start // 86_400) + 1 for window in video.windows}
     splits: dict[str, list[tuple[Question, Gold]]] = {"development": [], "validation": [], "test": []}
     seen: set[str] = set()
@@ -92,8 +53,8 @@ def import_egolife(source: Path, out: Path, subject: str = "A1_JAKE") -> Written
         day = int(row.query_time.date[3:])
         if day not in days:
             left_out += 1
-            continue
-        splits[SPLIT_OF_DAY[day]].append(convert(row, subject, file, notes))
+        elif (pair := convert(row, f"{subject}-{row.ID}", subject, file, notes)) is not None:
+            splits[SPLIT_OF_DAY[day]].append(pair)
     if left_out:
         notes.append(f"{left_out} questions of days without captions are left out")
     for asked in splits.values():
@@ -107,35 +68,6 @@ def import_egolife(source: Path, out: Path, subject: str = "A1_JAKE") -> Written
     return write(parts, out, notes)
 
 
-def convert(row: QaRow, subject: str, file: Path, notes: list[str]) -> tuple[Question, Gold]:
-    """One question and its gold."""
-    choices = {letter: clean(getattr(row, f"choice_{letter.lower()}")) for letter in "ABCD"}
-    if len({text.casefold() for text in choices.values()}) < len(choices):
-        notes.append(f"question {row.ID} has identical choices; kept as published")
-    time = day_start(row.query_time.date) + clock(row.query_time.time[-8:])
-    oracle = moments(row.target_time)
-    if not oracle:
-        raise DataError(f"{file}: question {row.ID}: target_time has neither time nor time_list; check the download")
-    question = Question(f"{subject}-{row.ID}", subject, row.type, clean(row.question), choices, time)
-    return question, Gold(row.answer, tuple((moment, moment) for moment in oracle))
-
-
-def moments(target: TargetTime) -> Sequence[float]:
-    """The moments of the evidence.
-
-    Shapes: one time; a list of times of one day; ``11153417DAY1_11181201`` and its three-part form, in which each
-    further time brings its own day; a date spelled ``Day1``. The parts are separate occasions (the annotators write
-    "twice", "usually"), up to days apart, so they are read as moments, not as the ends of an interval.
-    """
-    start = day_start(target.date)
-    if target.time_list is not None:
-        return [start + clock(time) for time in target.time_list]
-    if target.time is None:
-        return []
-    first, *others = re.split(r"(?i:day)", target.time)
-    return [start + clock(first), *(day_start("DAY" + other[0]) + clock(other[2:]) for other in others)]
-
-
-def digest(file: Path) -> str:
-    """SHA-256 of the published question file, for the record of origin."""
-    return hashlib.sha256(file.read_bytes()).hexdigest()
+def digest(*files: Path) -> str:
+    """SHA-256 of the published question files one after the other, for the record of origin."""
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()

@@ -1,24 +1,27 @@
-"""The text stream of EgoLife in its three published forms, as windows of about 30 s.
+"""The text stream of EgoLife in its published forms, as windows of about 30 s.
 
-``Sync``: one JSON file an hour, clips with timed caption and transcript lines; preferred. Where it is missing: the 30 s
-captions (``SUBJECT_30sec.json``) and the transcript's SRT files, either or both.
+``Sync``: one JSON file an hour, clips with timed caption and transcript lines; preferred. Where it is missing: captions
+of 30 s (``SUBJECT_30sec.json``), else the dense captions in translation (JSON Lines), else as they are (SRT, Chinese);
+and beside any of them, or alone, the transcript's SRT files.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from harness.data.native import MAX_TEXT, DataError, Video, first_problem, read_file
+from harness.construction.decoding import read_text
+from harness.data.clip_times import at, clock, day_start
+from harness.data.native import MAX_TEXT, DataError, Video, first_problem
+from harness.data.paragraphs import read_paragraphs
 from policies.contract import Utterance, Window
 
-DAY = 86_400
-FRAMES_PER_SECOND = 20
 CLIP = 30.0
 """Nominal length of a clip in seconds."""
 MAX_SPAN = 600.0
@@ -26,8 +29,6 @@ MAX_SPAN = 600.0
 SPEAKER = re.compile(r"(\(?[^\W\d_][^:：\d]{0,39}?)\s*[:：]\s*")
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 CUE = re.compile(r"(\d{1,2}):(\d\d):(\d\d)[,.](\d{1,3})\s*-->\s*(\d{1,2}):(\d\d):(\d\d)[,.](\d{1,3})")
-
-HHMMSSFF = Annotated[str, Field(pattern=r"^\d{8}$")]
 
 
 class SyncLine(BaseModel):
@@ -48,18 +49,20 @@ class SyncClip(BaseModel):
     data: list[SyncLine]
 
 
-class Paragraph(BaseModel):
-    """One entry of the 30 s captions."""
+class Translated(BaseModel):
+    """One line of the translated dense captions; its id ends in the line's start and end, HHMMSS."""
 
     model_config = ConfigDict(strict=True, frozen=True)
-    start_time: HHMMSSFF
-    end_time: HHMMSSFF
-    text: str
-    date: Annotated[str, Field(pattern=r"^(?i:day)[1-9]\d?$")]
+    custom_id: Annotated[str, Field(pattern=r"^\d{1,9}-[A-Za-z0-9_]{1,40}-(?i:day)[1-9]\d?-\d{1,6}-\d{1,6}$")]
+    translated_text: str
+
+
+class NoCaptions(DataError):
+    """A wearer whose captions and transcripts are all missing."""
 
 
 SYNC_CLIPS = TypeAdapter(list[SyncClip])
-PARAGRAPHS = TypeAdapter(list[Paragraph])
+TRANSLATED = TypeAdapter(list[Translated])
 
 
 @dataclass
@@ -74,26 +77,11 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Cue:
-    """One line of a transcript file, in seconds on the video's axis."""
+    """One timed line, in seconds on the video's axis: of a transcript, or, as text, of dense captions."""
 
     start: float
     end: float
-    line: Utterance
-
-
-def clock(time: str) -> float:
-    """Seconds since midnight of HHMMSSFF."""
-    return digits(int(time[:6])) + int(time[6:8]) / FRAMES_PER_SECOND
-
-
-def digits(time: int) -> float:
-    """Seconds since midnight of the digits HHMMSS, whose leading zeros are lost."""
-    return time // 10_000 * 3600.0 + time // 100 % 100 * 60 + time % 100
-
-
-def day_start(date: str) -> float:
-    """Seconds at which a day such as ``DAY2`` (in any case) begins on the video's axis."""
-    return (int(date[3:]) - 1) * float(DAY)
+    line: Utterance | str
 
 
 def clean(text: str) -> str:
@@ -111,19 +99,23 @@ def utterance(text: str) -> Utterance:
 def read_stream(source: Path, subject: str) -> tuple[Video, list[str]]:
     """The windows of one wearer, and a note for everything that was left out."""
     notes: list[str] = []
-    sync = sorted((source / "EgoLifeCap" / "Sync").glob(f"{subject}_DAY*_*.json"))
+    captions = source / "EgoLifeCap"
+    sync = sorted((captions / "Sync").glob(f"{subject}_DAY*_*.json"))
     if sync:
         drafts = read_sync(sync, notes)
     else:
-        paragraphs = source / "EgoLifeCap" / subject / f"{subject}_30sec.json"
-        scripts = sorted((source / "EgoLifeCap" / "Transcript" / subject).glob("DAY*/*.srt"))
-        if not paragraphs.is_file() and not scripts:
-            raise DataError(
+        paragraphs = captions / subject / f"{subject}_30sec.json"
+        cues = [] if paragraphs.is_file() else list(read_dense(captions / "DenseCaption", subject, notes))
+        for script in sorted((captions / "Transcript" / subject).glob("DAY*/*.srt")):
+            cues += read_script(script, subject, notes)
+        if not paragraphs.is_file() and not cues:
+            raise NoCaptions(
                 f"{source}: no captions of {subject}; expected EgoLifeCap/Sync/{subject}_DAY1_11000000.json and so on,"
-                f" or EgoLifeCap/{subject}/{subject}_30sec.json, or EgoLifeCap/Transcript/{subject}/DAY1/*.srt"
+                f" or EgoLifeCap/{subject}/{subject}_30sec.json, or EgoLifeCap/DenseCaption/translated/{subject}_DAY1_"
+                f"11000000.jsonl, or EgoLifeCap/Transcript/{subject}/DAY1/*.srt"
             )
-        drafts = read_paragraphs(paragraphs) if paragraphs.is_file() else []
-        drafts = add_cues(drafts, [cue for script in scripts for cue in read_script(script, subject, notes)])
+        told = read_paragraphs(paragraphs) if paragraphs.is_file() else ()
+        drafts = add_cues([Draft(line.start, line.end, [clean(line.text)]) for line in told], cues)
     drafts.sort(key=lambda draft: (draft.end, draft.start))
     if not drafts:
         raise DataError(f"{source}: the caption files of {subject} hold no windows; check the download")
@@ -171,25 +163,24 @@ def read_sync(files: Sequence[Path], notes: list[str]) -> list[Draft]:
     return drafts
 
 
-def at(time: int, clip_start: float) -> float:
-    """Seconds on the video's axis of HHMMSS in a clip; a clip may run past midnight."""
-    seconds = clip_start // DAY * DAY + digits(time)
-    return seconds + DAY if seconds < clip_start - DAY / 2 else seconds
+# ---------------------------------------------------------------- dense captions and SRT
 
 
-# ---------------------------------------------------------------- 30 s captions and SRT
-
-
-def read_paragraphs(file: Path) -> list[Draft]:
-    """One window an entry."""
-    drafts: list[Draft] = []
-    for entry in parse(PARAGRAPHS, file):
-        start = day_start(entry.date) + clock(entry.start_time)
-        end = day_start(entry.date) + clock(entry.end_time)
-        if end < start:
-            end += DAY
-        drafts.append(Draft(start, max(end, start + 1 / FRAMES_PER_SECOND), [clean(entry.text)]))
-    return sorted(drafts, key=lambda draft: (draft.start, draft.end))
+def read_dense(folder: Path, subject: str, notes: list[str]) -> Iterator[Cue]:
+    """Dense captions: translated where there is a translation, else as published."""
+    translated = sorted((folder / "translated").glob(f"{subject}_DAY*_*.jsonl"))
+    for file in translated:
+        text = ",".join(line for line in read_text(file).text.split("\n") if line.strip())
+        for row in validated(TRANSLATED, f"[{text}]", file):
+            _, _, day, start, end = row.custom_id.rsplit("-", 4)
+            begins = at(int(start), day_start(day))
+            yield Cue(begins, at(int(end), begins), clean(row.translated_text))
+    for file in [] if translated else sorted((folder / subject).glob("DAY*/*.srt")):
+        for cue in read_script(file, subject, notes):
+            said = cue.line
+            yield Cue(
+                cue.start, cue.end, said if isinstance(said, str) else f"{said.speaker}: {said.text}".lstrip(": ")
+            )
 
 
 def read_script(file: Path, subject: str, notes: list[str]) -> Iterable[Cue]:
@@ -199,7 +190,7 @@ def read_script(file: Path, subject: str, notes: list[str]) -> Iterable[Cue]:
         notes.append(f"{file.name}: left out, the name is not {subject}_DAY1_11000000.srt")
         return
     hour = day_start(f"DAY{name[1]}") + clock(name[2])
-    for block in re.split(r"\n\s*\n", decode(read_file(file.parent, file.name, None), file).replace("\r\n", "\n")):
+    for block in re.split(r"\n\s*\n", read_text(file).text):
         lines = [line for line in block.split("\n") if line.strip()]
         place = next((number for number, line in enumerate(lines) if CUE.search(line)), None)
         if place is None or place + 1 >= len(lines):
@@ -219,29 +210,32 @@ def add_cues(drafts: list[Draft], spoken: Sequence[Cue]) -> list[Draft]:
         while number < len(drafts) and drafts[number].end < cue.end:
             number += 1
         if number < len(drafts) and drafts[number].start <= cue.end + CLIP:
-            drafts[number].transcript.append(cue.line)
+            put(drafts[number], cue)
             continue
-        start = cue.start // CLIP * CLIP
-        draft = extra.setdefault(start, Draft(start, start + CLIP))
-        draft.end = max(draft.end, cue.end)
-        draft.transcript.append(cue.line)
+        start = max(0.0, math.ceil(cue.end / CLIP) - 1) * CLIP
+        put(extra.setdefault(start, Draft(start, start + CLIP)), cue)
     return drafts + list(extra.values())
+
+
+def put(draft: Draft, cue: Cue) -> None:
+    """Add a line to a window: text is a caption."""
+    if isinstance(cue.line, str):
+        draft.captions.append(cue.line)
+    else:
+        draft.transcript.append(cue.line)
 
 
 # ---------------------------------------------------------------- reading
 
 
-def decode(content: bytes, file: Path) -> str:
-    """UTF-8, with or without a byte order mark."""
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{file}: byte {error.start} is not UTF-8; check the download") from None
-
-
 def parse(adapter: TypeAdapter[list[Any]], file: Path) -> list[Any]:
     """The entries of a JSON file; says where it has another shape than the published one."""
+    return validated(adapter, read_text(file).text, file)
+
+
+def validated(adapter: TypeAdapter[list[Any]], text: str, file: Path) -> list[Any]:
+    """The entries of a JSON text that stands in ``file``."""
     try:
-        return adapter.validate_json(decode(read_file(file.parent, file.name, None), file))
+        return adapter.validate_json(text)
     except ValidationError as error:
         raise DataError(f"{file}: not the published format: {first_problem(error)}; check the download") from None

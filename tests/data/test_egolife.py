@@ -11,10 +11,14 @@ from typing import Any
 
 import pytest
 
+from harness.cli import main
 from harness.data.check import check
-from harness.data.egolife import TargetTime, import_egolife, moments
-from harness.data.egolife_text import clean, clock, digits, utterance
-from harness.data.native import DataError, Dataset, load
+from harness.data.clip_times import clock, digits
+from harness.data.egolife import import_egolife
+from harness.data.egolife_rows import TargetTime, intervals
+from harness.data.egolife_text import clean, utterance
+from harness.data.native import Dataset, load
+from harness.errors import UserError
 from policies.contract import Utterance
 
 DAY = 86_400
@@ -104,7 +108,8 @@ def test_times_are_seconds_on_one_axis() -> None:
     ],
 )
 def test_the_five_shapes_of_target_time(target: dict[str, Any], expected: list[float]) -> None:
-    assert list(moments(TargetTime.model_validate(target))) == pytest.approx(expected)
+    found = intervals(TargetTime.model_validate(target), "here", [])
+    assert [start for start, _ in found] == [end for _, end in found] == pytest.approx(expected)
 
 
 def test_lines_keep_their_text_and_lose_their_control_characters() -> None:
@@ -232,7 +237,7 @@ def test_30_s_captions_and_srt_serve_where_sync_is_missing(tmp_path: Path) -> No
     ],
 )
 def test_another_shape_is_one_clear_line(tmp_path: Path, broken: dict[str, Any]) -> None:
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(UserError) as caught:
         import_egolife(source(tmp_path / "source", [ask("0"), ask("1", **broken)]), tmp_path / "out")
     assert "EgoLifeQA_A1_JAKE.json" in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -240,18 +245,116 @@ def test_another_shape_is_one_clear_line(tmp_path: Path, broken: dict[str, Any])
 
 
 def test_missing_files_name_the_layout(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"EgoLifeQA/EgoLifeQA_A1_JAKE\.json and EgoLifeCap/Sync"):
+    with pytest.raises(UserError, match=r"EgoLifeQA/EgoLifeQA_A1_JAKE\.json and EgoLifeCap/Sync"):
         import_egolife(tmp_path, tmp_path / "out")
     folder = source(tmp_path / "source", [ask("1")], sync=False)
-    with pytest.raises(DataError, match=r"EgoLifeCap/Sync/A1_JAKE_DAY1_11000000\.json"):
+    with pytest.raises(UserError, match=r"EgoLifeCap/Sync/A1_JAKE_DAY1_11000000\.json"):
         import_egolife(folder, tmp_path / "out")
-    with pytest.raises(DataError, match="subject"):
+    with pytest.raises(UserError, match="subject"):
         import_egolife(folder, tmp_path / "out", "../A1")
     (folder / "EgoLifeCap" / "Sync").mkdir(parents=True)
     for content in (b"[{]", b"\xff\xfe", b"{}", b'[{"video_file":"x","data":[]}]'):
         (folder / "EgoLifeCap" / "Sync" / "A1_JAKE_DAY1_11000000.json").write_bytes(content)
-        with pytest.raises(DataError, match=r"A1_JAKE_DAY1_11000000\.json"):
+        with pytest.raises(UserError, match=r"A1_JAKE_DAY1_11000000\.json"):
             import_egolife(folder, tmp_path / "out")
+
+
+def srt(*cues: tuple[str, str]) -> str:
+    return "".join(f"{n}\n{times}\n{text}\n\n" for n, (times, text) in enumerate(cues, 1))
+
+
+def dense(folder: Path, name: str, text: str, kind: str = "DenseCaption", day: str = "DAY1") -> None:
+    place = folder / "EgoLifeCap" / kind / "A1_JAKE" / day
+    place.mkdir(parents=True, exist_ok=True)
+    (place / name).write_text(text, "utf-8")
+
+
+def test_dense_captions_as_published_are_chinese_and_that_is_said(tmp_path: Path) -> None:
+    folder = source(tmp_path / "source", [ask("1")], sync=False)
+    dense(folder, "A1_JAKE_DAY1_11000000.srt", srt(
+        ("00:09:30,966 --> 00:09:33,533", "我甩手我拿起另一个餐具"), ("00:09:58,000 --> 00:10:02,000", "我和Tasha说话"),
+    ))  # fmt: skip
+    dense(
+        folder, "A1_JAKE_DAY1_11000000.srt", srt(("00:09:40,0 --> 00:09:41,0", "Jake: 好\nJake: Okay.")), "Transcript"
+    )
+    written = import_egolife(folder, tmp_path / "out")
+    windows = load(tmp_path / "out").videos["A1_JAKE"].windows
+    assert [(w.start, w.end, w.captions, [u.text for u in w.transcript]) for w in windows] == [
+        (40_170, 40_200, ("我甩手我拿起另一个餐具",), ["Okay."]),
+        (40_200, 40_230, ("我和Tasha说话",), []),  # a line is told when it has ended
+    ]
+    assert "1 of 3 lines hold no word in Latin letters or digits" in "\n".join(written.notes)
+    assert not [problem for problem in check(tmp_path / "out") if "hold no word" in problem.what]  # one of two only
+    dense(folder, "A1_JAKE_DAY1_11000000.srt", srt(("00:09:30,966 --> 00:09:33,533", "我甩手")))
+    (folder / "EgoLifeCap" / "Transcript" / "A1_JAKE" / "DAY1" / "A1_JAKE_DAY1_11000000.srt").unlink()
+    import_egolife(folder, tmp_path / "other")
+    assert any(p.what.startswith("1 of 1 windows hold no word in Latin letters") for p in check(tmp_path / "other"))
+
+
+def test_translated_dense_captions(tmp_path: Path) -> None:
+    folder = source(tmp_path / "source", [ask("1")], sync=False)
+    dense(folder, "A1_JAKE_DAY1_11000000.srt", srt(("00:09:30,0 --> 00:09:33,0", "我甩手")))
+    place = folder / "EgoLifeCap" / "DenseCaption" / "translated"
+    place.mkdir()
+    rows = [
+        {"custom_id": "1-A1_JAKE-DAY1-110943-110944", "translated_text": "I wave."},
+        {"custom_id": "2-A1_JAKE-DAY1-235958-000001", "translated_text": "I sleep."},
+    ]
+    (place / "A1_JAKE_DAY1_11000000.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    import_egolife(folder, tmp_path / "out")
+    windows = load(tmp_path / "out").videos["A1_JAKE"].windows
+    assert [(w.start, w.end, w.captions) for w in windows] == [
+        (40_170, 40_200, ("I wave.",)), (DAY, DAY + 30, ("I sleep.",)),
+    ]  # fmt: skip
+    (place / "A1_JAKE_DAY1_11000000.jsonl").write_text('{"custom_id": "x", "translated_text": "y"}\n')
+    with pytest.raises(UserError, match=r"11000000\.jsonl: not the published format"):
+        import_egolife(folder, tmp_path / "other")
+
+
+def test_odd_names_of_transcripts(tmp_path: Path) -> None:
+    folder = tmp_path / "source"
+    source(folder, [], sync=False)
+    (folder / "EgoLifeQA" / "EgoLifeQA_A4_LUCIA.json").write_text(json.dumps([ask("1")]))
+    names = ("A4_LUCIA_DAY6_20000000.mp4.srt", "DAY6_A4_LUCIA_21000000.mp4.srt", "A4_LUCIA_DAY6_22000000.srt", "x.srt")
+    place = folder / "EgoLifeCap" / "Transcript" / "A4_LUCIA" / "DAY6"
+    place.mkdir(parents=True)
+    for name in names:
+        (place / name).write_text(srt(("00:00:01,000 --> 00:00:02,000", "其他人：你好")), "utf-8")
+    written = import_egolife(folder, tmp_path / "out", "A4_LUCIA")
+    windows = load(tmp_path / "out").videos["A4_LUCIA"].windows
+    assert [w.start for w in windows] == [5 * DAY + hour * 3_600 for hour in (20, 21, 22)]
+    assert windows[0].transcript == (Utterance("其他人", "你好"),)
+    assert any("x.srt: left out" in note for note in written.notes)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "gb18030"])
+def test_other_encodings_are_read(tmp_path: Path, encoding: str) -> None:
+    folder = source(tmp_path / "source", [ask("1", choice_a="他莎")])
+    for file in folder.rglob("*.json"):
+        text = json.dumps(json.loads(file.read_text("utf-8")), ensure_ascii=False, indent=1)
+        file.write_bytes(text.encode(encoding))
+    import_egolife(folder, tmp_path / "out")
+    data = load(tmp_path / "out")
+    assert data.questions("development")[0].choices["A"] == "他莎"
+    assert data.videos["A1_JAKE"].windows[0].captions[1] == "Shure，开始了。"
+
+
+def test_the_command_ends_with_2_and_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = source(tmp_path / "source", [ask("1")])
+    file = folder / "EgoLifeQA" / "EgoLifeQA_A1_JAKE.json"
+    for content in (b"[{", b"\x00\x01\x02", b"caf\xe9 {", b"[" * 100_000, json.dumps([ask("1")]).encode("utf-16")[:-1]):
+        file.write_bytes(content)
+        monkeypatch.setattr(
+            "sys.argv", ["harness", "data", "import", "egolife", str(folder), "--out", str(tmp_path / "o")]
+        )
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert ended.value.code == 2
+        told = capsys.readouterr()
+        assert "EgoLifeQA_A1_JAKE.json" in told.err and len(told.err.strip().splitlines()) == 1, told.err
+        assert not told.out
 
 
 # ---------------------------------------------------------------- the real files
