@@ -9,9 +9,12 @@ from rich.text import Text
 
 from harness.cli.options import console, json_option, print_json
 from harness.data import check as checks
+from harness.data.ego_r1 import import_ego_r1
 from harness.data.egolife import import_egolife
 from harness.data.lifelog import make_lifelog
+from harness.data.lvbench import import_lvbench
 from harness.data.native import load
+from harness.data.videomme import LENGTHS, import_videomme
 from harness.data.write import Written
 from harness.display import cell, visible
 
@@ -34,6 +37,55 @@ def import_() -> None:
 def egolife(path: Path, out: Path, subject: str, as_json: bool) -> None:
     """EgoLifeQA as published: the folder that holds EgoLifeQA/ and EgoLifeCap/."""
     _tell(import_egolife(path, out, subject), as_json)
+
+
+_captions = click.option(
+    "--captions", type=click.Path(path_type=Path), help="Folder of captions or of data sets that memory build made."
+)
+_seed = click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Deals the splits.")
+
+
+@import_.command(name="ego-r1")
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder to write; must not exist yet.")
+@_captions
+@_seed
+@json_option
+def ego_r1(path: Path, out: Path, captions: Path | None, seed: int, as_json: bool) -> None:
+    """Ego-R1 Bench as published: the folder that holds manual-benchmark/ and gemini-benchmark/.
+
+    It has no captions of its own: --captions names the folder of EgoLife's EgoLifeCap/.
+    """
+    _tell(import_ego_r1(path, out, captions, seed), as_json)
+
+
+@import_.command()
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder to write; must not exist yet.")
+@_captions
+@click.option("--length", default="all", show_default=True, type=click.Choice(["all", *LENGTHS]), help="Which videos.")
+@_seed
+@json_option
+def videomme(path: Path, out: Path, captions: Path | None, length: str, seed: int, as_json: bool) -> None:
+    """Video-MME as published: the folder that holds videomme/*.parquet and subtitle/ or subtitle.zip.
+
+    Windows come from --captions, else from the subtitles; videos that have neither are left out.
+    """
+    _tell(import_videomme(path, out, captions, length, seed), as_json)
+
+
+@import_.command()
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder to write; must not exist yet.")
+@_captions
+@_seed
+@json_option
+def lvbench(path: Path, out: Path, captions: Path | None, seed: int, as_json: bool) -> None:
+    """LVBench as published: video_info.meta.jsonl, or the folder that holds it.
+
+    It has neither captions nor subtitles: --captions is needed.
+    """
+    _tell(import_lvbench(path, out, captions, seed), as_json)
 
 
 @data.command()
