@@ -56,6 +56,8 @@ def import_ego_r1(source: Path, out: Path, captions: Path | None = None, seed: i
             for pair in questions(part, file, material, notes):
                 day = int(pair[0].time // 86_400) + 1
                 splits[dealt[file.stem] if whole else SPLIT_OF_DAY[min(day, 7)]].append(pair)
+    if not any(splits.values()):
+        raise DataError(f"{source}: no question can be asked ({notes[-1] if notes else 'the files hold none'})")
     for asked in splits.values():
         asked.sort(key=lambda pair: (pair[0].video, pair[0].time, pair[0].id))
     videos = [material.video for material in streams.values()]

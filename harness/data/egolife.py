@@ -57,6 +57,8 @@ def import_egolife(source: Path, out: Path, subject: str = "A1_JAKE") -> Written
             splits[SPLIT_OF_DAY[day]].append(pair)
     if left_out:
         notes.append(f"{left_out} questions of days without captions are left out")
+    if not any(splits.values()):
+        raise DataError(f"{file}: no question can be asked ({notes[-1] if notes else 'the file holds none'})")
     for asked in splits.values():
         asked.sort(key=lambda pair: (pair[0].time, pair[0].id))
     parts = DatasetParts(

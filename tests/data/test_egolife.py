@@ -314,7 +314,9 @@ def test_translated_dense_captions(tmp_path: Path) -> None:
 def test_odd_names_of_transcripts(tmp_path: Path) -> None:
     folder = tmp_path / "source"
     source(folder, [], sync=False)
-    (folder / "EgoLifeQA" / "EgoLifeQA_A4_LUCIA.json").write_text(json.dumps([ask("1")]))
+    (folder / "EgoLifeQA" / "EgoLifeQA_A4_LUCIA.json").write_text(
+        json.dumps([ask("1", query_time={"date": "DAY6", "time": "23000000"})])
+    )
     names = ("A4_LUCIA_DAY6_20000000.mp4.srt", "DAY6_A4_LUCIA_21000000.mp4.srt", "A4_LUCIA_DAY6_22000000.srt", "x.srt")
     place = folder / "EgoLifeCap" / "Transcript" / "A4_LUCIA" / "DAY6"
     place.mkdir(parents=True)
@@ -325,6 +327,12 @@ def test_odd_names_of_transcripts(tmp_path: Path) -> None:
     assert [w.start for w in windows] == [5 * DAY + hour * 3_600 for hour in (20, 21, 22)]
     assert windows[0].transcript == (Utterance("其他人", "你好"),)
     assert any("x.srt: left out" in note for note in written.notes)
+
+
+def test_no_question_of_a_day_with_captions_is_an_error(tmp_path: Path) -> None:
+    for number, questions in enumerate(([], [ask("1", query_time={"date": "DAY7", "time": "11210217"})])):
+        with pytest.raises(UserError, match="no question can be asked"):
+            import_egolife(source(tmp_path / str(number), questions), tmp_path / "out")
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "gb18030"])
