@@ -126,16 +126,15 @@ def sounds(file: Path, contents: Contents, cuts: Sequence[tuple[float, float]]) 
     """The sound of each stretch (ascending, without overlap) as a mono WAV file; empty where nothing is to be heard."""
     with _reading(file) as container:
         samples = _samples(container, file, contents.first)
-        at, held = 0, np.zeros(0, np.int16)  # position of the first sample that is held
+        at, held = 0, np.zeros(0, np.int16)  # the first sample that is held, and all that are
         for start, end in cuts:
             begin, until = round(start * HERTZ), round(end * HERTZ)
-            while at + len(held) < until:
-                piece = next(samples, None)
-                if piece is None:
-                    break
-                held = np.concatenate([held[max(0, begin - at) :], piece])
-                at = max(at, begin) if at < begin else at
+            pieces = [held]
+            while at + sum(map(len, pieces)) < until and (piece := next(samples, None)) is not None:
+                pieces.append(piece)
+            held = np.concatenate(pieces)
             heard = held[max(0, begin - at) : max(0, until - at)]
+            held, at = held[max(0, until - at) :], at + min(len(held), max(0, until - at))
             yield _wav(heard) if len(heard) and int(np.abs(heard.astype(np.int32)).max()) > SILENT else b""
 
 
@@ -143,6 +142,10 @@ def jpeg(frame: Any) -> bytes:
     """A decoded frame as JPEG, at most ``LONG_SIDE`` pixels long; the same frame gives the same bytes."""
     scale = min(1.0, LONG_SIDE / max(frame.width, frame.height))
     width, height = (max(2, round(side * scale) // 2 * 2) for side in (frame.width, frame.height))
+    if quarters := round(frame.rotation / 90) % 4:  # a telephone held upright
+        small = frame.reformat(width=width, height=height, format="rgb24").to_ndarray()
+        frame = av.VideoFrame.from_ndarray(np.ascontiguousarray(np.rot90(small, quarters)), format="rgb24")
+        width, height = frame.width, frame.height
     picture = frame.reformat(width=width, height=height, format="yuvj420p")
     codec: Any = av.CodecContext.create("mjpeg", "w")
     codec.width, codec.height, codec.pix_fmt, codec.time_base = width, height, "yuvj420p", Fraction(1)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import av
+import numpy as np
 import pytest
 
 from harness.config import Config, resolve
@@ -112,6 +113,21 @@ def test_other_containers_and_a_clip_that_does_not_start_at_nothing(
         assert sorted(studio.captions) == [[150], [307]]
         (video,) = data.videos.values()
         assert [(w.start, w.end) for w in video.windows] == [(0.0, 30.0), (30.0, 31.5)]
+
+
+def test_a_telephone_held_upright(studio: Studio, config: Any, tmp_path: Path) -> None:
+    """Its frames lie on their side, with a note to turn them: the captioner sees them upright."""
+    with av.open(str(tmp_path / "a.mp4"), "w") as out:
+        stream: Any = out.add_stream("libx264", rate=10)
+        stream.width, stream.height, stream.pix_fmt = 96, 220, "yuv420p"
+        stream.set_display_rotation(90)
+        for number in range(20):
+            frame = av.VideoFrame.from_ndarray(np.ascontiguousarray(np.rot90(bars(number), -1)), format="rgb24")
+            frame.pts = number
+            out.mux(stream.encode(frame))
+        out.mux(stream.encode(None))
+    made(tmp_path / "out", config(), tmp_path / "a.mp4", pictures=2)
+    assert studio.captions == [[5, 15]]
 
 
 def test_a_day_in_clips_named_for_their_times(studio: Studio, config: Any, tmp_path: Path) -> None:
