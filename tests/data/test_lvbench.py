@@ -36,9 +36,8 @@ def source(folder: Path, lines: list[dict[str, Any]], captions: bool = True) -> 
     (folder / "captions").mkdir()
     for entry in lines if captions else []:
         told = [
-            {"start_time": f"00{n:02d}0000", "end_time": f"00{n:02d}3000", "text": f"Minute {n}."} for n in range(90)
-            if n < 60
-        ]  # fmt: skip
+            {"start_time": f"00{n:02d}0000", "end_time": f"00{n:02d}3000", "text": f"Minute {n}."} for n in range(60)
+        ]
         (folder / "captions" / f"{entry['key']}.json").write_text(json.dumps(told))
     return folder
 
