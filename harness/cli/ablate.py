@@ -6,21 +6,9 @@ from pathlib import Path
 
 import click
 
-from harness.cli.measure import (
-    bench_options,
-    check_out,
-    check_split,
-    errors,
-    keeper,
-    outcome_options,
-    rescored,
-    tell_failures,
-)
+from harness.cli.measure import bench_options, measured, one_folder, outcome_options, rescored, tell_failures
 from harness.cli.options import console, json_option, print_json, settings
-from harness.config import Config
 from harness.evaluation import ablation, report
-from harness.evaluation.outcomes import Evaluation
-from harness.measuring import bench, dataset, measure
 
 
 @click.group()
@@ -34,19 +22,23 @@ def ablate() -> None:
 @json_option
 def components(
     split: str,
+    folders: tuple[str, ...],
     out: Path | None,
-    saved: Path | None,
+    saved: tuple[Path, ...],
     replies: Path | None,
     file: Path | None,
     as_json: bool,
     **flags: object,
 ) -> None:
     """SEEM with each component off and with each gate; V15 and V44 against their parents."""
-    config = settings(flags, file)
-    found = rescored(saved, config)[0] if saved is not None else _measured(config, split, out, replies)
+    config = settings({**flags, "data": one_folder(folders, saved)}, file)
+    if saved:
+        found, _ = rescored(saved, folders, config)
+    else:
+        found, _ = measured(config, ablation.bundles(), split, out, replies, "ablate")
     if as_json:
-        measured = {name: report.figures(evaluation) for name, evaluation in found.items()}
-        print_json({"drops": ablation.as_json(found), "measured": measured})
+        figures = {name: report.figures(evaluation) for name, evaluation in found.items()}
+        print_json({"drops": ablation.as_json(found), "measured": figures})
         return
     shown = console()
     shown.print(ablation.components(found))
@@ -54,12 +46,3 @@ def components(
     for note in ablation.notes(found):
         shown.print(note, style="yellow", markup=False, soft_wrap=True)
     tell_failures(shown, found)
-
-
-def _measured(config: Config, split: str, out: Path | None, replies: Path | None) -> dict[str, Evaluation]:
-    check_out(out)
-    bundles = ablation.bundles()
-    data = dataset(config, errors())
-    check_split(data, split)
-    with bench(config, data, replies, "ablate") as on:
-        return measure(on, bundles, split, errors(), keeper(out, data))

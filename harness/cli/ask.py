@@ -42,6 +42,7 @@ SHOWN = 800
 @click.option("--choice", "choices", multiple=True, metavar="TEXT", help="One of the choices, in order. Repeatable.")
 @click.option("--type", "kind", default="Question", show_default=True, metavar="T", help="The question-type label.")
 @click.option("--video", metavar="ID", help="Which video of the data set. Needed where it has several.")
+@click.option("--data", metavar="DIR", help="Data set folder. Default: the bundled life-log.")
 @bench_options
 @json_option
 def ask(

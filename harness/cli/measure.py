@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,16 +12,16 @@ from rich.console import Console
 
 from harness.cli.options import console, json_option, print_json, settings
 from harness.config import Config
-from harness.data.native import Dataset
+from harness.data.native import Dataset, load
 from harness.display import visible
 from harness.errors import UserError
 from harness.evaluation import paper, report
 from harness.evaluation.executor import WHOLE
 from harness.evaluation.outcomes import Evaluation
-from harness.evaluation.rescore import read, rescore, save
+from harness.evaluation.rescore import pool, read, rescore, save
 from harness.measuring import bench, dataset, measure, policy_bundles
 from policies import library
-from sandbox.interface import Verdict
+from sandbox.interface import Bundle, Verdict
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -30,10 +30,9 @@ BESIDE = "options_only"
 
 
 def bench_options(command: F) -> F:
-    """What every measuring command takes: data, seed, models, sandbox, where replies are kept."""
+    """What every measuring command takes: seed, models, sandbox, where replies are kept."""
     for option in reversed(
         (
-            click.option("--data", metavar="DIR", help="Data set folder. Default: the bundled life-log."),
             click.option(
                 "--seed", type=int, metavar="S", help="Names the questions; the same seed gives the same figures."
             ),
@@ -63,6 +62,13 @@ def outcome_options(command: F) -> F:
     for option in reversed(
         (
             click.option(
+                "--data",
+                "folders",
+                multiple=True,
+                metavar="DIR",
+                help="Data set folder. Default: the bundled life-log. With --rescore, one for each file.",
+            ),
+            click.option(
                 "--split",
                 default="development",
                 show_default=True,
@@ -75,9 +81,10 @@ def outcome_options(command: F) -> F:
             click.option(
                 "--rescore",
                 "saved",
+                multiple=True,
                 type=click.Path(path_type=Path),
                 metavar="FILE",
-                help="Measure nothing: score outcomes that --out has saved, with the data's gold.",
+                help="Measure nothing: score outcomes that --out has saved, with the data's gold. Several are pooled.",
             ),
         )
     ):
@@ -101,23 +108,25 @@ def evaluate(
     policies: tuple[str, ...],
     lineage: bool,
     split: str,
+    folders: tuple[str, ...],
     out: Path | None,
-    saved: Path | None,
+    saved: tuple[Path, ...],
     replies: Path | None,
     file: Path | None,
     as_json: bool,
     **flags: object,
 ) -> None:
     """Measure policies on one split, with options-only beside them. Each use of a test split is yours to count."""
-    config = settings(flags, file)
     if not (policies or lineage or saved):
         raise UserError("nothing to measure: name a policy with --policy NAME, or give --all or --rescore FILE")
-    if saved is not None and (policies or out):
+    if saved and (policies or out):
         raise UserError("--rescore scores what is in its file; leave --policy and --out away")
-    if saved is None:
-        found, data = _measured(config, policies, lineage, split, out, replies)
+    config = settings({**flags, "data": one_folder(folders, saved)}, file)
+    if saved:
+        found, data = rescored(saved, folders, config)
     else:
-        found, data = rescored(saved, config)
+        names = [*policies, *(library.lineage() if lineage else ()), BESIDE]
+        found, data = measured(config, policy_bundles(names), split, out, replies, "evaluate")
     if as_json:
         print_json(_json(found, data, lineage))
         return
@@ -130,44 +139,52 @@ def evaluate(
     tell_failures(shown, found)
 
 
-def _measured(
-    config: Config, policies: tuple[str, ...], lineage: bool, split: str, out: Path | None, replies: Path | None
-) -> tuple[dict[str, Evaluation], Dataset]:
+Found = tuple[dict[str, Evaluation], Sequence[Dataset]]
+"""Evaluations by label, and the data that they are of."""
+
+
+def measured(
+    config: Config, bundles: Mapping[str, Bundle], split: str, out: Path | None, replies: Path | None, run_id: str
+) -> Found:
+    """Measure every bundle on the split, saving the outcomes after each where a file is named."""
     check_out(out)
-    names = [*policies, *(library.lineage() if lineage else ()), BESIDE]
-    bundles = policy_bundles(names)
     data = dataset(config, errors())
-    check_split(data, split)
-    with bench(config, data, replies, "evaluate") as on:
-        return measure(on, bundles, split, errors(), keeper(out, data)), data
+    if split != WHOLE and split not in data.splits:
+        raise UserError(f"{data.name} has no {split} split; it has {', '.join(data.splits)}")
+    with bench(config, data, replies, run_id) as on:
+        keep = (lambda found: save(out, data.name, found)) if out is not None else (lambda found: None)
+        return measure(on, bundles, split, errors(), keep), [data]
 
 
-def rescored(saved: Path, config: Config) -> tuple[dict[str, Evaluation], Dataset]:
-    """Saved outcomes, scored with the data's gold; a file whose own marks differ is told of."""
-    outcomes = read(saved)
-    data = dataset(config, errors())
-    found, changed = rescore(outcomes, data)
-    if changed:
-        line = f"{saved}: {changed} outcomes were marked otherwise than the gold says; the figures shown are right"
-        errors().print(visible(line, 600), style="yellow", markup=False, soft_wrap=True)
-    return found, data
+def rescored(saved: Sequence[Path], folders: Sequence[str], config: Config) -> Found:
+    """Saved outcomes, scored with the data's gold and pooled; a file whose own marks differ is told of."""
+    sets = [load(Path(folder)) for folder in folders] or [dataset(config, errors())]
+    by_digest = {data.digest: data for data in sets}
+    scored = []
+    for path in saved:
+        outcomes = read(path)
+        digest = next(iter(outcomes.evaluations.values())).data
+        found, changed = rescore(outcomes, by_digest.get(digest, sets[0]))
+        if changed:
+            line = f"{path}: {changed} outcomes were marked otherwise than the gold says; the figures shown are right"
+            errors().print(visible(line, 600), style="yellow", markup=False, soft_wrap=True)
+        scored.append(found)
+    return pool(scored), sets
+
+
+def one_folder(folders: Sequence[str], saved: Sequence[Path]) -> str | None:
+    """The data set to measure on; several are for rescoring alone."""
+    if len(folders) > 1 and not saved:
+        raise UserError(
+            "--data: measure on one data set at a time, each with its own --out; then give all files to --rescore"
+        )
+    return folders[0] if folders else None
 
 
 def check_out(out: Path | None) -> None:
     """Refuse a file that cannot be written before anything is measured."""
     if out is not None and (out.is_dir() or not os.access(out.parent, os.W_OK)):
         raise UserError(f"--out {out}: no file can be written there; name one in a folder that can be written")
-
-
-def check_split(data: Dataset, split: str) -> None:
-    """Refuse a split that the data does not have."""
-    if split != WHOLE and split not in data.splits:
-        raise UserError(f"{data.name} has no {split} split; it has {', '.join(data.splits)}")
-
-
-def keeper(out: Path | None, data: Dataset) -> Callable[[Mapping[str, Evaluation]], None]:
-    """Saves what there is after each policy, where a file was named."""
-    return lambda found: save(out, data.name, found) if out is not None else None
 
 
 def errors() -> Console:
@@ -184,6 +201,6 @@ def tell_failures(shown: Console, found: Mapping[str, Evaluation]) -> None:
             shown.print(visible(cause, 600), style="yellow", markup=False, soft_wrap=True)
 
 
-def _json(found: Mapping[str, Evaluation], data: Dataset, lineage: bool) -> dict[str, Any]:
-    measured = {name: report.figures(evaluation) for name, evaluation in found.items()}
-    return {"measured": measured, **paper.as_json(found, data)} if lineage else measured
+def _json(found: Mapping[str, Evaluation], data: Sequence[Dataset], lineage: bool) -> dict[str, Any]:
+    figures = {name: report.figures(evaluation) for name, evaluation in found.items()}
+    return {"measured": figures, **paper.as_json(found, data)} if lineage else figures

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -48,15 +48,16 @@ def published() -> Mapping[str, Any]:
     return found
 
 
-def benchmark(data: Dataset) -> str:
-    """The papers' name of this data set; empty where they report nothing of it."""
-    return BENCHMARKS.get(str(data.manifest.origin.get("importer", "")), "")
+def benchmark(data: Sequence[Dataset]) -> str:
+    """The papers' name of the data; empty where they report nothing of it."""
+    importers = {str(one.manifest.origin.get("importer", "")) for one in data}
+    return BENCHMARKS.get(importers.pop(), "") if len(importers) == 1 else ""
 
 
 # ---------------------------------------------------------------- tables
 
 
-def lineage_tables(found: Mapping[str, Evaluation], data: Dataset) -> Iterator[Table]:
+def lineage_tables(found: Mapping[str, Evaluation], data: Sequence[Dataset]) -> Iterator[Table]:
     """What was measured of each version; what the papers report; and SEEM beside its published costs."""
     yield changes(found)
     yield lineage(found, data)
@@ -77,12 +78,13 @@ def changes(found: Mapping[str, Evaluation]) -> Table:
     return table
 
 
-def lineage(found: Mapping[str, Evaluation], data: Dataset) -> Table:
+def lineage(found: Mapping[str, Evaluation], data: Sequence[Dataset]) -> Table:
     """Figures of each version and baseline, with the change against its parent."""
     first = next(iter(found.values()))
-    title = f"{data.name}, {first.split}, {len(first.items)} questions, {measured_here(found.values())}"
+    names = " and ".join(sorted({one.name for one in data})) + (f" ({len(data)} data sets)" if len(data) > 1 else "")
+    title = f"{names}, {first.split}, {len(first.items)} questions, {measured_here(found.values())}"
     table = table_of("Policy", found, title)
-    names = (
+    columns = (
         "accuracy %",
         "95 %",
         "vs parent",
@@ -95,7 +97,7 @@ def lineage(found: Mapping[str, Evaluation], data: Dataset) -> Table:
         "verified %",
         "direct %",
     )
-    for name in names:
+    for name in columns:
         table.add_column(name, justify="right")
     versions = library.lineage()
     for name, e in found.items():
@@ -214,7 +216,7 @@ def targets(final: Evaluation, name: str) -> list[Target]:
     ]
 
 
-def as_json(found: Mapping[str, Evaluation], data: Dataset) -> dict[str, Any]:
+def as_json(found: Mapping[str, Evaluation], data: Sequence[Dataset]) -> dict[str, Any]:
     """The same as JSON values: the lineage, SEEM's targets, and the published figures themselves."""
     rows = {}
     for name, version in library.lineage().items():

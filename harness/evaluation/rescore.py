@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -11,7 +12,7 @@ from pydantic import Field, ValidationError
 from harness.data.native import Dataset, first_problem
 from harness.errors import UserError
 from harness.evaluation.executor import gold_of, hit, questions_of
-from harness.evaluation.outcomes import Evaluation, Record
+from harness.evaluation.outcomes import Cost, Evaluation, Record
 from sandbox.interface import Verdict
 
 FORMAT: Literal["lvmh-outcomes/1"] = "lvmh-outcomes/1"
@@ -66,6 +67,48 @@ def rescore(saved: Saved, dataset: Dataset) -> tuple[dict[str, Evaluation], int]
         for before, after in zip(saved.evaluations[name].items, scored[name].items, strict=True)
     )
     return scored, changed
+
+
+def pool(measured: Sequence[Mapping[str, Evaluation]]) -> dict[str, Evaluation]:
+    """The same policies measured on several data sets (life-logs of several seeds) as one evaluation each.
+
+    Raises UserError where the files do not hold the same policies, or one was measured in another way.
+    """
+    if len(measured) == 1:
+        return dict(measured[0])
+    labels = list(measured[0])
+    if any(set(found) != set(labels) for found in measured):
+        raise UserError("the files do not hold the same policies; pool what was measured alike")
+    return {label: _pooled(label, [found[label] for found in measured]) for label in labels}
+
+
+def _pooled(label: str, parts: Sequence[Evaluation]) -> Evaluation:
+    first = parts[0]
+    if len({part.data for part in parts}) != len(parts):
+        raise UserError("two of the files are of the same data; name each data set once")
+    for name in ("policy", "split", "runtime_digest", "reader"):
+        if len({getattr(part, name) for part in parts}) != 1:
+            raise UserError(f"{label!a} was measured with another {name} in one of the files; measure them alike")
+    items = [
+        item.model_copy(
+            update={"question": f"{part.data[:8]}/{item.question}", "video": f"{part.data[:8]}/{item.video}"}
+        )
+        for part in parts
+        for item in part.items
+    ]
+    return Evaluation(
+        policy=first.policy,
+        split=first.split,
+        data=hashlib.sha256(" ".join(part.data for part in parts).encode()).hexdigest(),
+        runtime_digest=first.runtime_digest,
+        sandbox=first.sandbox,
+        reader=first.reader,
+        items=tuple(items),
+        construction=sum((part.construction for part in parts), Cost()),
+        observe_seconds=sum(part.observe_seconds for part in parts),
+        restarts=sum(part.restarts for part in parts),
+        wall_seconds=sum(part.wall_seconds for part in parts),
+    )
 
 
 def _rescored(name: str, evaluation: Evaluation, dataset: Dataset) -> Evaluation:

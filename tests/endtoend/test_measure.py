@@ -142,6 +142,8 @@ def test_evaluate_save_and_rescore(harness: Command, here: Command, room: Path) 
     assert third.stdout == done.stdout and "marked otherwise" in third.stderr
     with (room / "other" / "manifest.json").open("a") as manifest:
         manifest.write("\n")
+    pooled = here("evaluate", *("--rescore", "o.json") * 2, "--data", "data", "--data", "other")
+    assert pooled.returncode == 2 and "same data" in pooled.stderr
     other = here("evaluate", "--rescore", "o.json", "--data", "other")
     assert other.returncode == 2 and "measured on" in other.stderr and other.stdout == ""
 
@@ -244,6 +246,7 @@ def test_ask_without_choices(here: Command, endpoint: Endpoint, tmp_path: Path) 
         (("evaluate", "--rescore", "nowhere.json"), "nowhere.json"),
         (("evaluate", "--rescore", "x.json", "--policy", "first"), "--policy"),
         (("evaluate", "--policy", "first", "--split", "test"), "no test split"),
+        (("ablate", "components", "--data", "other"), "one data set at a time"),
     ],
     ids=lambda value: " ".join(value)[:60] if isinstance(value, tuple) else None,
 )

@@ -73,21 +73,22 @@ def test_targets_of_seem(evaluation: Make, item: MakeItem) -> None:
 
 def test_lineage_table(evaluation: Make, dataset: Dataset) -> None:
     found = {name: evaluation(marks) for name, marks in (("v00", "1100000000"), ("v01", "1111111000"))}
-    text = shown(*paper.lineage_tables(found, dataset))
+    text = shown(*paper.lineage_tables(found, [dataset]))
     line = next(line for line in text.splitlines() if line.startswith(" v01 ") and "(v00)" in line)
     assert "+50.0 (v00)" in line and "0.062" in line and "70.0" in line  # 5 won, none lost: 2 / 2^5
     assert "measured here: lexical reader, no language model" in text
     assert "reduces context size" in text and "v49" not in text
     assert "MERIT" not in text  # no figure of this data set was ever published
-    facts = paper.as_json(found, dataset)
+    facts = paper.as_json(found, [dataset])
     assert facts["lineage"]["v01"]["against_parent"] == 0.5 and facts["targets"] == []
 
 
 def test_published_rows_stand_apart_from_measured_ones(evaluation: Make, dataset: Dataset) -> None:
+    assert paper.benchmark([dataset, dataset]) == ""
     manifest = dataset.manifest.model_copy(update={"origin": {"importer": "egolife"}})
-    assert paper.benchmark(dataset) == "" and paper.benchmark(replace(dataset, manifest=manifest)) == "EgoLifeQA"
+    assert paper.benchmark([dataset]) == "" and paper.benchmark([replace(dataset, manifest=manifest)]) == "EgoLifeQA"
     found = {"v49": evaluation("1100"), "merit": evaluation("1000", reader="some model")}
-    lines = shown(*paper.lineage_tables(found, replace(dataset, manifest=manifest))).splitlines()
+    lines = shown(*paper.lineage_tables(found, [replace(dataset, manifest=manifest)])).splitlines()
     published = [line for line in lines if re.search(r"reported +\d", line)]
     measured = [line for line in lines if re.search(r"measured here +\S+ +\S+ +\S+ +\S+ +\S+ +\d", line)]
     assert len(published) == 16 and len(measured) == 2

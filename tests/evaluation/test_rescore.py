@@ -9,9 +9,10 @@ import pytest
 from harness.data.native import Dataset
 from harness.errors import UserError
 from harness.evaluation.executor import WHOLE, gold_of, questions_of
+from harness.evaluation.metrics import pair
 from harness.evaluation.outcomes import Evaluation, Item
 from harness.evaluation.report import figures
-from harness.evaluation.rescore import read, rescore, save
+from harness.evaluation.rescore import pool, read, rescore, save
 from sandbox.interface import Verdict
 
 MakeItem = Callable[..., Item]
@@ -112,3 +113,21 @@ def test_no_text_of_the_data_is_saved(dataset: Dataset, measured: Callable[..., 
     text = (tmp_path / "o.json").read_text()
     assert "thing" not in text and "What was used" not in text
     assert json.loads(text)["format"] == "lvmh-outcomes/1"
+
+
+def test_several_data_sets_are_pooled_question_by_question(evaluation: Make) -> None:
+    one = {"x": evaluation("1100", data="a" * 64), "y": evaluation("1010", data="a" * 64)}
+    two = {"x": evaluation("1110", data="b" * 64), "y": evaluation("0000", data="b" * 64)}
+    assert pool([one]) == one
+    both = pool([one, two])
+    assert both["x"].accuracy == 5 / 8 and both["y"].accuracy == 2 / 8
+    pairs = pair(both["x"], both["y"])  # the same question of the two data sets is two questions
+    assert (pairs.both, pairs.candidate_only, pairs.other_only, pairs.neither) == (1, 4, 1, 2)
+    for other, word in (
+        ({"x": two["x"]}, "same policies"),
+        ({**two, "y": one["y"]}, "same data"),
+        ({**two, "y": evaluation("0000", data="b" * 64, reader="m")}, "another reader"),
+        ({**two, "y": evaluation("0000", data="b" * 64, policy="q" * 64)}, "another policy"),
+    ):
+        with pytest.raises(UserError, match=word):
+            pool([one, other])
