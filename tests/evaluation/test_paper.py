@@ -97,6 +97,23 @@ def test_published_rows_stand_apart_from_measured_ones(evaluation: Make, dataset
     assert any("MERIT" in line and "GPT-5" in line and "71.2" in line for line in published)
 
 
+def test_other_benchmarks(evaluation: Make, dataset: Dataset) -> None:
+    def named(**origin: str) -> Dataset:
+        return replace(dataset, manifest=dataset.manifest.model_copy(update={"origin": origin}))
+
+    found = {"v49": evaluation("1100")}
+    long = named(importer="videomme", length="long")
+    assert paper.benchmark([named(importer="videomme", length="all")]) == ""
+    assert paper.benchmark([named(importer="ego-r1")]) == "Ego-R1 Bench"
+    text = shown(*paper.lineage_tables(found, [long]))
+    assert len(re.findall(r"reported +\d", text)) == 13 and "77.7" in text and "EntityLog" not in text
+    targets = {target.name: target.reported for target in paper.targets(found["v49"], paper.benchmark([long]))}
+    assert targets["requests per question"] == "1.25" and targets["direct answers %"] == "0 (derived)"
+    assert targets["tokens per question"] == "5,621 (derived)" and targets["seconds per question, p95"] == "20.4"
+    lvbench = shown(*paper.lineage_tables(found, [named(importer="lvbench")]))
+    assert len(re.findall(r"reported +\d", lvbench)) == 11 and "71.8" in lvbench
+
+
 def test_every_policy_has_its_row_in_the_lineage() -> None:
     rows = library.lineage()
     assert rows.keys() == set(library.names())
