@@ -233,6 +233,13 @@ def test_nothing_but_the_question_reaches_it(tmp_path: Path) -> None:
         assert file.parent.name == "gold" or b"answer" not in file.read_bytes(), file
 
 
+def test_an_option_that_begins_like_another_letter_keeps_its_text(tmp_path: Path) -> None:
+    options = ["(A) One", "C. Lee", "C、Three", "D) Four"]
+    import_videomme(source(tmp_path / "source", [row(1, options=options)]), tmp_path / "out")
+    choices = load(tmp_path / "out").questions("development")[0].choices
+    assert list(choices.values()) == ["One", "C. Lee", "Three", "Four"]
+
+
 @pytest.mark.parametrize("count", [2, 3, 5])
 def test_other_numbers_of_options(tmp_path: Path, count: int) -> None:
     options = [f"{letter}. thing {letter}" for letter in "ABCDE"[:count]]

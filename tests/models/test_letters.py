@@ -161,10 +161,16 @@ def test_nothing_to_read(text: str) -> None:
     assert parse_letter(text, PLAIN) is None
 
 
+@pytest.mark.parametrize("hedge", ["The answer is A or B.", "Answer: A, B", "I am left with: A, B", "It is A and B"])
+def test_a_hedge_at_the_end_of_a_long_text(hedge: str) -> None:
+    assert parse_letter("The records tell of a long day in the kitchen. " * 9 + hedge, PLAIN) is None
+
+
 @pytest.mark.parametrize(
     ("text", "letter"),
     [
         ("Tasha", "B"),
+        ("A Tasha", None),  # letter or article
         ("tasha.", "B"),
         ("kitchen", "A"),
         ("**A blue plate**", "C"),
