@@ -15,6 +15,7 @@ import pytest
 from harness.cli import main
 from harness.data.native import Gold, Question, Video
 from harness.data.write import DatasetParts, write
+from policies import library
 from policies.contract import Utterance, Window
 from tests.endpoint import Endpoint, endpoint
 from tests.endtoend.conftest import Finished, command, environment
@@ -146,6 +147,24 @@ def test_evaluate_save_and_rescore(harness: Command, here: Command, room: Path) 
     assert pooled.returncode == 2 and "same data" in pooled.stderr
     other = here("evaluate", "--rescore", "o.json", "--data", "other")
     assert other.returncode == 2 and "measured on" in other.stderr and other.stdout == ""
+
+
+def test_the_lineage_and_the_ablation(here: Command) -> None:
+    given = ("--data", "data", "--sandbox", "bubblewrap", "--json")
+    done = here("evaluate", "--all", *given)
+    assert done.returncode == 0, done.stderr
+    facts = json.loads(done.stdout)
+    assert list(facts["measured"]) == list(library.lineage())
+    assert all(figures["verdicts"] == {"OK": 8} for figures in facts["measured"].values()), facts["measured"]
+    assert facts["measured"]["v47"]["accuracy"] == facts["measured"]["v49"]["accuracy"]  # there are no frames
+    assert facts["measured"]["v49"]["gate_open"] is not None and facts["lineage"]["v49"]["parent"] == "v47"
+    assert facts["measured_label"] == "measured here: lexical reader, no language model"
+
+    done = here("ablate", "components", *given)
+    assert done.returncode == 0, done.stderr
+    drops = {row["variant"]: row for row in json.loads(done.stdout)["drops"]}
+    assert len(drops) == 8 and drops["without specialists"]["reported_points"] == 2.4
+    assert drops["without gated visual verification"]["lost_points"] == 0
 
 
 def model(endpoint: Endpoint) -> dict[str, str]:
