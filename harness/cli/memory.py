@@ -80,7 +80,7 @@ def build(
 
 @contextmanager
 def _progress(out: Console) -> Iterator[Watch]:
-    """A bar for each clip and kind, on a terminal."""
+    """A bar for captions and one for transcripts, on a terminal."""
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=out, disable=not out.is_terminal) as bars:
         tasks = {}

@@ -171,16 +171,12 @@ def _models(
 
 def _told(
     order: Order, models: ModelHub, captions: Sequence[Clip], speech: Sequence[Clip], watch: Watch
-) -> Iterator[describing.Told]:
-    """Ask for what is missing, clip by clip, and put it into the windows."""
-    for clip in captions:
-        told = describing.caption(models, clip, order.pictures, order.parallel, watch)
-        clip.add(told.lines)
-        yield told
-    for clip in speech:
-        told = describing.transcribe(models, clip, order.parallel, watch)
-        clip.add(told.lines)
-        yield told
+) -> Iterator[describing.Told]:  # fmt: skip
+    """Ask for what is missing and put it into the windows."""
+    if captions:
+        yield describing.caption(models, captions, order.pictures, order.parallel, watch)
+    if speech:
+        yield describing.transcribe(models, speech, order.parallel, watch)
 
 
 # ---------------------------------------------------------------- what is written

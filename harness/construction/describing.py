@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeVar
 
 from harness.construction import axis, prompts, video
@@ -48,87 +49,108 @@ Watch = Callable[[str, int, int], None]
 """What is being made, how many are done, of how many."""
 
 
+Place = tuple[Clip, int]
+"""A window: the clip, and its number in it."""
+
+
 @dataclass
 class Told:
-    """What came of one piece: lines by the place of their window, and what could not be had."""
+    """What came of asking; the lines themselves stand in the windows."""
 
-    lines: dict[int, list[Line]] = field(default_factory=dict)
     asked: int = 0
-    """Requests that were sent now."""
+    """Requests that were answered now."""
     kept: int = 0
     """Replies that were there from before."""
+    described: int = 0
+    """Windows that got lines."""
     notes: list[str] = field(default_factory=list)
 
+    def count(self, stored: bool) -> None:
+        """One more reply."""
+        self.asked, self.kept = self.asked + (not stored), self.kept + stored
 
-def caption(models: Models, clip: Clip, pictures: int, parallel: int, watch: Watch) -> Told:
-    """A caption for each window of a clip.
 
-    A window that the model refuses or says nothing about has none, with a note. Raises UserError: no call can be
+def caption(models: Models, clips: Sequence[Clip], pictures: int, parallel: int, watch: Watch) -> Told:
+    """Put captions into each window of the clips.
+
+    A window that the model refuses or says nothing about gets none, with a note. Raises UserError: no call can be
     served, or no window got a caption.
     """
-    drafts, file = clip.drafts, clip.file
-    moments = [_moments(draft, pictures) for draft in drafts]
-    seen = video.pictures(file, clip.contents, [at - clip.start for times in moments for at in times])
-
-    def calls() -> Iterator[tuple[int, Callable[[], ChatReply | RequestRefused]]]:
-        for place, (draft, times) in enumerate(zip(drafts, moments, strict=True)):
-            request = _request(draft, times, tuple(next(seen) for _ in times))
-            yield place, lambda request=request: _chat(models, request)  # type: ignore[misc]
-
+    total = sum(len(clip.drafts) for clip in clips)
+    watch("captions", 0, total)
     told, refused, silent, cut = Told(), [], 0, 0
-    for done, (place, reply) in enumerate(_each(calls(), parallel), 1):
-        watch(f"captions of {file.name}", done, len(drafts))
+    for done, ((clip, number), reply) in enumerate(_each(_to_see(models, clips, pictures), parallel), 1):
+        watch("captions", done, total)
+        draft = clip.drafts[number]
         if isinstance(reply, RequestRefused):
-            refused.append((place, str(reply)))
-            if len(refused) > REFUSALS and not told.lines:
-                raise UserError(f"{file}: {refused[0][1]}; name a captioner that takes pictures")
+            refused.append(f"{clip.file}: no caption at {axis.shown(draft.start)}: {reply}")
+            if len(refused) > REFUSALS and not told.described:
+                raise UserError(f"{refused[0]}; name a captioner that takes pictures")
             continue
-        told.asked, told.kept = told.asked + (not reply.stored), told.kept + reply.stored
+        told.count(reply.stored)
         cut += reply.kind is ReplyKind.TRUNCATED
-        draft = drafts[place]
-        texts = [one_line(BULLET.sub("", text), str(file)) for text in reply.text.split("\n")]
+        texts = [one_line(BULLET.sub("", text), str(clip.file)) for text in reply.text.split("\n")]
         if reply.kind is not ReplyKind.REFUSED and any(texts):
-            told.lines[place] = [Line(draft.start, draft.end, text, False) for text in texts if text]
+            told.described += 1
+            draft.lines += [Line(draft.start, draft.end, text, False) for text in texts if text]
         else:
             silent += 1
-    if not told.lines:
-        why = refused[0][1] if refused else "its replies are empty"
-        raise UserError(f"{file}: the captioner described none of {len(drafts)} windows: {why}; name another one")
-    for place, why in refused:
-        told.notes.append(f"{file}: no caption at {axis.shown(drafts[place].start)}: {why}")
+    if not told.described:
+        raise UserError(
+            f"the captioner described none of {total} windows: {refused[0] if refused else 'its replies are empty'};"
+            " name another one"
+        )
+    told.notes += refused
     if silent:
-        told.notes.append(f"{file}: {silent} of {len(drafts)} windows without a caption: the model gave none")
+        told.notes.append(f"{silent} of {total} windows without a caption: the captioner gave none")
     if cut:
-        told.notes.append(f"{file}: {cut} captions reached the bound on tokens and end early; see max_tokens")
+        told.notes.append(f"{cut} captions reached the bound on tokens and end early; see max_tokens of the captioner")
     return told
 
 
-def transcribe(models: Models, clip: Clip, parallel: int, watch: Watch) -> Told:
-    """What is said in each window of a clip; sound is cut where windows are, so that none tells of the next.
+def transcribe(models: Models, clips: Sequence[Clip], parallel: int, watch: Watch) -> Told:
+    """Put what is said into each window of the clips; sound is cut where windows are, so that none tells of the next.
 
     Raises UserError: no call can be served.
     """
-    drafts, file = clip.drafts, clip.file
-    heard = video.sounds(file, clip.contents, [(draft.start - clip.start, draft.end - clip.start) for draft in drafts])
-
-    def calls() -> Iterator[tuple[int, Callable[[], Transcript | RequestRefused | None]]]:
-        for place, (draft, audio) in enumerate(zip(drafts, heard, strict=True)):
-            length = draft.end - draft.start
-            yield place, lambda audio=audio, length=length: _hear(models, audio, length)  # type: ignore[misc]
-
+    total = sum(len(clip.drafts) for clip in clips)
+    watch("transcripts", 0, total)
     told = Told()
-    for done, (place, reply) in enumerate(_each(calls(), parallel), 1):
-        watch(f"transcript of {file.name}", done, len(drafts))
+    for done, ((clip, number), reply) in enumerate(_each(_to_hear(models, clips), parallel), 1):
+        watch("transcripts", done, total)
+        draft = clip.drafts[number]
         if isinstance(reply, RequestRefused):
             if not told.asked + told.kept:
-                raise UserError(f"{file}: {reply}; name a transcriber that takes WAV files")
-            told.notes.append(f"{file}: no transcript at {axis.shown(drafts[place].start)}: {reply}")
+                raise UserError(f"{clip.file}: {reply}; name a transcriber that takes WAV files")
+            told.notes.append(f"{clip.file}: no transcript at {axis.shown(draft.start)}: {reply}")
         elif reply is not None:
-            told.asked, told.kept = told.asked + (not reply.stored), told.kept + reply.stored
-            told.lines[place] = _spoken(reply, drafts[place], str(file))
-    if not any(told.lines.values()):
-        told.notes.append(f"{file}: nobody is heard to speak")
+            told.count(reply.stored)
+            lines = _spoken(reply, draft, str(clip.file))
+            draft.lines += lines
+            told.described += bool(lines)
+    if not told.described:
+        told.notes.append("nobody is heard to speak")
     return told
+
+
+def _to_see(
+    models: Models, clips: Sequence[Clip], pictures: int
+) -> Iterator[tuple[Place, Callable[[], ChatReply | RequestRefused]]]:  # fmt: skip
+    for clip in clips:
+        moments = [_moments(draft, pictures) for draft in clip.drafts]
+        seen = video.pictures(clip.file, clip.contents, [at - clip.start for times in moments for at in times])
+        for number, times in enumerate(moments):
+            request = _request(clip.drafts[number], times, tuple(next(seen) for _ in times))
+            yield (clip, number), partial(_see, models, request)
+
+
+def _to_hear(
+    models: Models, clips: Sequence[Clip]
+) -> Iterator[tuple[Place, Callable[[], Transcript | RequestRefused | None]]]:  # fmt: skip
+    for clip in clips:
+        cuts = [(draft.start - clip.start, draft.end - clip.start) for draft in clip.drafts]
+        for number, audio in enumerate(video.sounds(clip.file, clip.contents, cuts)):
+            yield (clip, number), partial(_hear, models, audio, cuts[number][1] - cuts[number][0])
 
 
 def _moments(draft: Draft, pictures: int) -> list[float]:
@@ -144,7 +166,7 @@ def _request(draft: Draft, times: Sequence[float], images: tuple[bytes, ...]) ->
     return ChatRequest(messages, CAPTION_TOKENS)
 
 
-def _chat(models: Models, request: ChatRequest) -> ChatReply | RequestRefused:
+def _see(models: Models, request: ChatRequest) -> ChatReply | RequestRefused:
     try:
         return models.chat(Role.CAPTIONER, request, "caption")
     except RequestRefused as error:
@@ -165,13 +187,13 @@ def _spoken(reply: Transcript, draft: Draft, place: str) -> list[Line]:
     return [Line(draft.start + start, end, text, True) for start, end, text in lines if text]
 
 
-def _each(calls: Iterable[tuple[int, Callable[[], T]]], parallel: int) -> Iterator[tuple[int, T]]:
+def _each(calls: Iterable[tuple[Place, Callable[[], T]]], parallel: int) -> Iterator[tuple[Place, T]]:
     """Results as they come; the next calls are prepared while ``parallel`` are under way, and no further.
 
     Where one fails, those under way are waited for (their replies are stored), then UserError is raised.
     """
     with ThreadPoolExecutor(parallel) as pool:
-        waiting: dict[Future[T], int] = {}
+        waiting: dict[Future[T], Place] = {}
         try:
             for place, call in calls:
                 waiting[pool.submit(call)] = place
@@ -188,7 +210,7 @@ def _each(calls: Iterable[tuple[int, Callable[[], T]]], parallel: int) -> Iterat
                 future.cancel()
 
 
-def _ended(waiting: dict[Future[T], int]) -> Iterator[tuple[int, T]]:
+def _ended(waiting: dict[Future[T], Place]) -> Iterator[tuple[Place, T]]:
     done, _ = wait(waiting, return_when=FIRST_COMPLETED)
-    for future in sorted(done, key=lambda future: waiting[future]):
+    for future in done:
         yield waiting.pop(future), future.result()

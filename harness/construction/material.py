@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,15 +29,10 @@ class Clip:
     start: float
     contents: video.Contents
     drafts: Sequence[Draft]
-    """Its windows, the first of which begins with it; models may add lines to them."""
+    """Its windows, without gaps, the first of which begins with it; models add lines to them."""
     captioned: bool
     spoken: bool
     """Whether captions, and a transcript, were given with it."""
-
-    def add(self, lines: Mapping[int, Sequence[Line]]) -> None:
-        """Put lines into windows by their place."""
-        for place, more in lines.items():
-            self.drafts[place].lines += more
 
 
 @dataclass(frozen=True)

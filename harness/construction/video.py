@@ -6,7 +6,6 @@ Times are seconds after the video's first frame, which is where a data set puts 
 from __future__ import annotations
 
 import io
-import math
 import wave
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,6 +17,8 @@ from typing import Any
 import av
 import numpy as np
 
+from harness.construction.windows import WINDOW
+from harness.data.native import MAX_WINDOWS
 from harness.data.pictures import MOST_PACKETS, MOST_PIXELS, opened
 from harness.errors import UserError
 
@@ -77,6 +78,10 @@ def look(file: Path) -> Contents:
         stamps.sort()
         frames = tuple((stamp - stamps[0]) * tick for stamp in stamps)
         step = float(np.median(np.diff(frames[-100:]))) if len(frames) > 1 else 1.0
+        if frames[-1] > MAX_WINDOWS * WINDOW:
+            raise UserError(
+                f"{file}: the times of its frames are damaged ({frames[-1]:.0f} s); copy or convert it again"
+            )
         stated = max(stated, max(ends) + (stream.frames - len(frames)) * step)
         if stated - max(ends) > MISSING:
             raise UserError(
@@ -235,9 +240,9 @@ def _samples(container: Any, file: Path, first: float) -> Iterator[np.ndarray]:
         begins = round((_time(frame) - first) * HERTZ)
         off = begins - position
         if off > JITTER * HERTZ:
-            gap = min(off, math.ceil(86_400 * HERTZ))
-            yield np.zeros(gap, np.int16)
-            position += gap
+            for at in range(0, off, HERTZ):  # as long as anybody wants it: a damaged time may be years ahead
+                yield np.zeros(min(HERTZ, off - at), np.int16)
+            position += off
         elif off < -JITTER * HERTZ or begins < 0:
             piece = piece[min(len(piece), -off) :]
         position += len(piece)

@@ -72,6 +72,8 @@ def make_clip(
         video.width, video.height, video.pix_fmt = WIDTH, HEIGHT, "yuv420p"
         if codec == "libx264":
             video.options = {"preset": "ultrafast", "g": "70", "bf": "2"}
+        if codec == "libvpx":
+            video.options = {"deadline": "realtime", "cpu-used": "8"}
         sound = out.add_stream("aac", rate=HERTZ, layout="mono") if audio else None
         for number in range(round(seconds * RATE)):
             if sound is not None and number % RATE == 0:
