@@ -19,6 +19,7 @@ from harness.errors import UserError
 from harness.evaluation.executor import Evaluator
 from harness.evaluation.outcomes import Evaluation
 from harness.evaluation.report import headline
+from harness.evaluation.sampling import Sample, sampled
 from harness.models.hub import open_models
 from harness.models.interface import CapReached, ModelError, Models
 from harness.models.preflight import preflight
@@ -76,15 +77,16 @@ def measure(
     bundles: Mapping[str, Bundle],
     split: str,
     errors: Console,
+    sample: Sample | None = None,
     keep: Callable[[Mapping[str, Evaluation]], None] = lambda found: None,
 ) -> dict[str, Evaluation]:
-    """Measure each bundle on the split, in turn, on the same questions under the same ids.
+    """Measure each bundle on the split or a sample of it, in turn, on the same questions under the same ids.
 
     All share one scope of the reply store: the same request to the same question gets the same reply, so that two
     policies differ only where their requests do. ``keep`` is given what there is after each policy.
     """
+    config, questions = on.config, [question.id for question in sampled(on.data, split, sample)]
     with watching(errors) as watch:
-        config = on.config
         evaluator = Evaluator(
             on.data,
             on.box,
@@ -100,7 +102,7 @@ def measure(
         found: dict[str, Evaluation] = {}
         for number, (name, bundle) in enumerate(bundles.items(), 1):
             watch.begin(f"{number}/{len(bundles)} {visible(name, 60)}")
-            found[name] = evaluator.evaluate(bundle, split, "evaluate", shards_per_video=shards)
+            found[name] = evaluator.evaluate(bundle, split, "evaluate", questions, shards)
             watch.end(f"{name}: {headline(found[name])}")
             keep(found)
     return found

@@ -23,6 +23,7 @@ def ablate() -> None:
 def components(
     split: str,
     folders: tuple[str, ...],
+    size: int | None,
     out: Path | None,
     saved: tuple[Path, ...],
     replies: Path | None,
@@ -35,7 +36,7 @@ def components(
     if saved:
         found, _ = rescored(saved, folders, config)
     else:
-        found, _ = measured(config, ablation.bundles(), split, out, replies, "ablate")
+        found, _ = measured(config, ablation.bundles(), split, size, out, replies, "ablate")
     if as_json:
         figures = {name: report.figures(evaluation) for name, evaluation in found.items()}
         print_json({"drops": ablation.as_json(found), "measured": figures})

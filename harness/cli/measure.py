@@ -19,6 +19,7 @@ from harness.evaluation import paper, report
 from harness.evaluation.executor import WHOLE
 from harness.evaluation.outcomes import Evaluation
 from harness.evaluation.rescore import pool, read, rescore, save
+from harness.evaluation.sampling import Sample, sampled
 from harness.measuring import bench, dataset, measure, policy_bundles
 from policies import library
 from sandbox.interface import Bundle, Verdict
@@ -46,9 +47,6 @@ def bench_options(command: F) -> F:
             ),
             click.option("--sandbox", type=click.Choice(["auto", "docker", "bubblewrap"]), help="Where policies run."),
             click.option(
-                "--workers", type=int, metavar="N", help="Containers at work at the same time. Default: one per core."
-            ),
-            click.option(
                 "--config", "file", type=click.Path(path_type=Path), metavar="FILE", help="Default: ./harness.toml."
             ),
         )
@@ -74,6 +72,16 @@ def outcome_options(command: F) -> F:
                 show_default=True,
                 type=click.Choice(["development", "validation", "test", WHOLE]),
                 help="'all': the questions of every split, in one stream.",
+            ),
+            click.option(
+                "--sample",
+                "size",
+                type=int,
+                metavar="N",
+                help="Only N questions, fixed by --seed, in the proportions of the question types.",
+            ),
+            click.option(
+                "--workers", type=int, metavar="N", help="Containers at work at the same time. Default: one per core."
             ),
             click.option(
                 "--out", type=click.Path(path_type=Path), metavar="FILE", help="Save every outcome, to be rescored."
@@ -109,6 +117,7 @@ def evaluate(
     lineage: bool,
     split: str,
     folders: tuple[str, ...],
+    size: int | None,
     out: Path | None,
     saved: tuple[Path, ...],
     replies: Path | None,
@@ -119,14 +128,14 @@ def evaluate(
     """Measure policies on one split, with options-only beside them. Each use of a test split is yours to count."""
     if not (policies or lineage or saved):
         raise UserError("nothing to measure: name a policy with --policy NAME, or give --all or --rescore FILE")
-    if saved and (policies or out):
-        raise UserError("--rescore scores what is in its file; leave --policy and --out away")
+    if saved and (policies or out or size):
+        raise UserError("--rescore scores what is in its file; leave --policy, --sample and --out away")
     config = settings({**flags, "data": one_folder(folders, saved)}, file)
     if saved:
         found, data = rescored(saved, folders, config)
     else:
         names = [*policies, *(library.lineage() if lineage else ()), BESIDE]
-        found, data = measured(config, policy_bundles(names), split, out, replies, "evaluate")
+        found, data = measured(config, policy_bundles(names), split, size, out, replies, "evaluate")
     if as_json:
         print_json(_json(found, data, lineage))
         return
@@ -144,16 +153,24 @@ Found = tuple[dict[str, Evaluation], Sequence[Dataset]]
 
 
 def measured(
-    config: Config, bundles: Mapping[str, Bundle], split: str, out: Path | None, replies: Path | None, run_id: str
+    config: Config,
+    bundles: Mapping[str, Bundle],
+    split: str,
+    size: int | None,
+    out: Path | None,
+    replies: Path | None,
+    run_id: str,
 ) -> Found:
     """Measure every bundle on the split, saving the outcomes after each where a file is named."""
     check_out(out)
     data = dataset(config, errors())
     if split != WHOLE and split not in data.splits:
         raise UserError(f"{data.name} has no {split} split; it has {', '.join(data.splits)}")
+    sample = None if size is None else Sample(size=size, seed=config.run.seed)
+    sampled(data, split, sample)  # a size that cannot be had is told before anything is started
     with bench(config, data, replies, run_id) as on:
-        keep = (lambda found: save(out, data.name, found)) if out is not None else (lambda found: None)
-        return measure(on, bundles, split, errors(), keep), [data]
+        keep = (lambda found: save(out, data.name, found, sample)) if out is not None else (lambda found: None)
+        return measure(on, bundles, split, errors(), sample, keep), [data]
 
 
 def rescored(saved: Sequence[Path], folders: Sequence[str], config: Config) -> Found:

@@ -11,8 +11,9 @@ from pydantic import Field, ValidationError
 
 from harness.data.native import Dataset, first_problem
 from harness.errors import UserError
-from harness.evaluation.executor import gold_of, hit, questions_of
+from harness.evaluation.executor import gold_of, hit
 from harness.evaluation.outcomes import Cost, Evaluation, Record
+from harness.evaluation.sampling import Sample, sampled
 from sandbox.interface import Verdict
 
 FORMAT: Literal["lvmh-outcomes/1"] = "lvmh-outcomes/1"
@@ -25,13 +26,15 @@ class Saved(Record):
 
     format: Literal["lvmh-outcomes/1"]
     data_name: str
+    sample: Sample | None = None
+    """None: every question of the split."""
     evaluations: Annotated[dict[str, Evaluation], Field(min_length=1)]
     """By the name of the policy or of the variant."""
 
 
-def save(path: Path, data_name: str, evaluations: Mapping[str, Evaluation]) -> None:
+def save(path: Path, data_name: str, evaluations: Mapping[str, Evaluation], sample: Sample | None = None) -> None:
     """Write all of them, or leave the file as it was. Raises UserError."""
-    saved = Saved(format=FORMAT, data_name=data_name, evaluations=dict(evaluations))
+    saved = Saved(format=FORMAT, data_name=data_name, sample=sample, evaluations=dict(evaluations))
     part = path.with_name(path.name + ".part")
     try:
         part.write_text(saved.model_dump_json(exclude_defaults=True) + "\n", encoding="utf-8")
@@ -58,9 +61,11 @@ def rescore(saved: Saved, dataset: Dataset) -> tuple[dict[str, Evaluation], int]
     """Every mark and every hit computed again from the saved choices and evidence and the data's gold.
 
     Returns the evaluations, and how many questions had been marked otherwise in the file. Raises UserError where
-    the outcomes are not of this data, or not one for each question of their split.
+    the outcomes are not of this data, or not one for each question of their split or sample.
     """
-    scored = {name: _rescored(name, evaluation, dataset) for name, evaluation in saved.evaluations.items()}
+    scored = {
+        name: _rescored(name, evaluation, dataset, saved.sample) for name, evaluation in saved.evaluations.items()
+    }
     changed = sum(
         (before.correct, before.hit) != (after.correct, after.hit)
         for name in scored
@@ -111,17 +116,17 @@ def _pooled(label: str, parts: Sequence[Evaluation]) -> Evaluation:
     )
 
 
-def _rescored(name: str, evaluation: Evaluation, dataset: Dataset) -> Evaluation:
+def _rescored(name: str, evaluation: Evaluation, dataset: Dataset, sample: Sample | None) -> Evaluation:
     if evaluation.data != dataset.digest:
         raise UserError(
             f"the outcomes of {name!a} are of data {evaluation.data[:12]!a}, not of {dataset.name} "
             f"{dataset.digest[:12]}; name with --data the data that they were measured on"
         )
-    questions = {question.id: question for question in questions_of(dataset, evaluation.split)}
+    questions = {question.id: question for question in sampled(dataset, evaluation.split, sample)}
     named = [item.question for item in evaluation.items]
     if len(named) != len(questions) or set(named) != questions.keys():
         raise UserError(
-            f"the outcomes of {name!a} are not one for each of the {len(questions)} questions of its split; "
+            f"the outcomes of {name!a} are not one for each of the {len(questions)} questions of its split or sample; "
             "they cannot be scored"
         )
     gold = gold_of(dataset, evaluation.split)

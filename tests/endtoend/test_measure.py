@@ -151,11 +151,12 @@ def test_evaluate_save_and_rescore(harness: Command, here: Command, room: Path) 
 
 def test_the_lineage_and_the_ablation(here: Command) -> None:
     given = ("--data", "data", "--sandbox", "bubblewrap", "--json")
-    done = here("evaluate", "--all", *given)
+    done = here("evaluate", "--all", *given, "--sample", "5", "--out", "sampled.json")
     assert done.returncode == 0, done.stderr
     facts = json.loads(done.stdout)
+    assert here("evaluate", "--all", "--rescore", "sampled.json", *given).stdout == done.stdout
     assert list(facts["measured"]) == list(library.lineage())
-    assert all(figures["verdicts"] == {"OK": 8} for figures in facts["measured"].values()), facts["measured"]
+    assert all(figures["verdicts"] == {"OK": 5} for figures in facts["measured"].values()), facts["measured"]
     assert facts["measured"]["v47"]["accuracy"] == facts["measured"]["v49"]["accuracy"]  # there are no frames
     assert facts["measured"]["v49"]["gate_open"] is not None and facts["lineage"]["v49"]["parent"] == "v47"
     assert facts["measured_label"] == "measured here: lexical reader, no language model"
@@ -265,6 +266,7 @@ def test_ask_without_choices(here: Command, endpoint: Endpoint, tmp_path: Path) 
         (("evaluate", "--rescore", "nowhere.json"), "nowhere.json"),
         (("evaluate", "--rescore", "x.json", "--policy", "first"), "--policy"),
         (("evaluate", "--policy", "first", "--split", "test"), "no test split"),
+        (("evaluate", "--policy", "first", "--sample", "99"), "8 questions"),
         (("ablate", "components", "--data", "other"), "one data set at a time"),
     ],
     ids=lambda value: " ".join(value)[:60] if isinstance(value, tuple) else None,

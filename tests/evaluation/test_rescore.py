@@ -13,6 +13,7 @@ from harness.evaluation.metrics import pair
 from harness.evaluation.outcomes import Evaluation, Item
 from harness.evaluation.report import figures
 from harness.evaluation.rescore import pool, read, rescore, save
+from harness.evaluation.sampling import Sample, sampled
 from sandbox.interface import Verdict
 
 MakeItem = Callable[..., Item]
@@ -45,6 +46,19 @@ def test_figures_come_out_the_same(
     assert {name: figures(e) for name, e in again.items()} == {name: figures(e) for name, e in found.items()}
     assert len(again["one"].items) == {"development": 12, "validation": 4, WHOLE: 16}[split]
     assert list(tmp_path.iterdir()) == [tmp_path / "o.json"]
+
+
+def test_a_sample_is_rescored_as_the_same_sample(
+    dataset: Dataset, measured: Callable[..., Evaluation], tmp_path: Path
+) -> None:
+    sample, whole = Sample(size=5, seed=3), measured()
+    wanted = {question.id for question in sampled(dataset, "development", sample)}
+    part = whole.model_copy(update={"items": tuple(item for item in whole.items if item.question in wanted)})
+    save(tmp_path / "o.json", dataset.name, {"x": part}, sample)
+    assert rescore(read(tmp_path / "o.json"), dataset)[0]["x"] == part
+    save(tmp_path / "o.json", dataset.name, {"x": part}, Sample(size=5, seed=4))
+    with pytest.raises(UserError, match="5 questions"):
+        rescore(read(tmp_path / "o.json"), dataset)
 
 
 def test_marks_come_from_the_gold_and_not_from_the_file(
