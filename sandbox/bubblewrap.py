@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import logging
 import os
 import re
@@ -207,7 +208,7 @@ def _arguments(binary: str, runtime: RuntimeFolder, limits: Limits, filter_fd: i
 
 
 def _before_exec(doors: tuple[Path, ...], limits: Limits, per_process: bool) -> Callable[[], None]:
-    """What the child does before bubblewrap: enter the control group, limit itself, and give up root."""
+    """What the child does before bubblewrap: fix its addresses, enter the control group, limit itself, give up root."""
     bounds = [
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_NOFILE, limits.open_files),
@@ -217,8 +218,10 @@ def _before_exec(doors: tuple[Path, ...], limits: Limits, per_process: bool) -> 
         bounds.append((resource.RLIMIT_AS, limits.memory_mb * 1_048_576))
     names = [os.fsencode(door) for door in doors]
     root = os.geteuid() == 0
+    libc = ctypes.CDLL(None)
 
     def prepare_child() -> None:
+        libc.personality(seccomp.ADDR_NO_RANDOMIZE)
         for name in names:
             door = os.open(name, os.O_WRONLY)
             os.write(door, b"0")

@@ -75,7 +75,7 @@ def create(engine: Engine, image: str, limits: Limits, profile: str, labels: Map
     )
     created = api.create_container(
         image,
-        command=command(PYTHON, WHEELS),
+        command=["setarch", "--addr-no-randomize", *command(PYTHON, WHEELS)],
         entrypoint=[],
         user=USER,
         hostname="sandbox",

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import ctypes
 import gc
 import hashlib
 import os
@@ -22,6 +23,7 @@ import traceback
 from collections import deque
 from collections.abc import Generator, Mapping, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NoReturn
 
 from policies.contract import Answer, BadRequest, Json, Query, Refused, Reply, Request, Setup
@@ -31,6 +33,9 @@ from sandbox.loader import MemoryModules, OwnNames
 PACKAGE = "candidate"
 DETAIL = 2_000
 NOBODY = 65534
+MADV_COLLAPSE = 25
+MANY = 8
+"""With so many questions, and each time their number has doubled, it pays to have the memory put in large pages."""
 
 
 class Lines:
@@ -91,6 +96,7 @@ class Runner:
         self._limits: Mapping[str, int] = start["limits"]
         self._setup: Setup = wire.setup_from_json(start["setup"])
         self._seen: set[int] = set()
+        self._asked = 0
         seed_everything(self._setup.seed)
         self._policy = load(start["files"]).Policy(self._setup)
 
@@ -108,6 +114,9 @@ class Runner:
         """Fork a child for the question, wait for it, and report how it ended."""
         flush()
         gc.freeze()
+        self._asked += 1
+        if self._asked >= MANY and self._asked.bit_count() == 1:
+            collapse()
         child = os.fork()
         if child == 0:
             self._child(message)
@@ -260,6 +269,17 @@ def kill_strays() -> None:
     if os.getuid() == NOBODY and os.getpid() < 32:
         with contextlib.suppress(OSError):
             os.kill(-1, signal.SIGKILL)
+
+
+def collapse() -> None:
+    """Ask the kernel to hold this process's memory in large pages, which a fork copies faster. An old one refuses."""
+    libc = ctypes.CDLL(None)
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/self/maps").read_text(encoding="ascii", errors="replace").splitlines():
+            span, rights, _, _, inode, *name = line.split()
+            if rights == "rw-p" and inode == "0" and name != ["[stack]"]:
+                first, last = (int(edge, 16) for edge in span.split("-"))
+                libc.madvise(ctypes.c_void_p(first), ctypes.c_size_t(last - first), MADV_COLLAPSE)
 
 
 def describe(error: BaseException) -> str:

@@ -132,3 +132,11 @@ def test_prints_go_to_the_capped_log_and_harm_nothing(lab: Laboratory) -> None:
     assert "\\x1b[2J" in outcome.log
     assert "\x1b" not in outcome.log
     assert len(outcome.log.encode()) < 2 * lab.sandbox.limits.log_bytes
+
+
+def test_addresses_are_the_same_in_every_run_so_that_nobody_draws_lots_from_them(lab: Laboratory) -> None:
+    source = policy("return Answer('A', f'{id(self):x}-{id(len):x}-{id(object()):x}')")
+    first, second = (lab.run(source, make_shard(2)) for _ in range(2))
+    drawn = [[question.answer.route for question in run.questions if question.answer] for run in (first, second)]
+    assert len(drawn[0]) == 2
+    assert drawn[0] == drawn[1]
