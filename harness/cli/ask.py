@@ -76,7 +76,7 @@ def ask(
     query = Query(asking.query_id(chosen.id, kind, question, given, time), kind, question, given, time)
     with bench(config, data, replies, "ask", workers=1) as on:
         setup = Setup(config.budget, derive(config.run.seed, 0, "policy"))
-        with errors().status(f"asking {visible(name, 60)}"):
+        with errors().status(cell(f"asking {name}")):
             found = asking.ask(bundle, chosen, query, setup, on.box, on.models, open_frames(data))
         reader = on.models.describe(Role.ANSWER) if on.models.has(Role.ANSWER) else ""
     facts = _facts(found, query, chosen, reader)
