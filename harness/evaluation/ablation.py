@@ -16,7 +16,7 @@ from rich.text import Text
 from harness.evaluation import metrics, paper
 from harness.evaluation.metrics import Interval, Pairs
 from harness.evaluation.outcomes import Evaluation
-from harness.evaluation.report import add_row, measured_here, percent, table_of, tokens
+from harness.evaluation.report import add_row, measured_here, p_value, percent, table_of, tokens
 from policies import library
 from sandbox.bundle import make_bundle
 from sandbox.interface import Bundle
@@ -172,7 +172,7 @@ def _compared(drop: Drop | None, evaluation: Evaluation) -> tuple[str, ...]:
         f"{drop.points:+.1f}",
         f"{100 * bounds.low:+.1f} to {100 * bounds.high:+.1f}",
         f"{drop.pairs.other_only}/{drop.pairs.candidate_only}",
-        f"{drop.p:.3f}",
+        p_value(drop.p),
     )
 
 

@@ -18,7 +18,7 @@ from rich.text import Text
 from harness.data.native import Dataset
 from harness.evaluation import metrics
 from harness.evaluation.outcomes import Evaluation
-from harness.evaluation.report import accuracy, add_row, interval, measured_here, percent, table_of, tokens
+from harness.evaluation.report import accuracy, add_row, interval, measured_here, p_value, percent, table_of, tokens
 from policies import library
 
 FINAL = "v49"
@@ -117,7 +117,7 @@ def lineage(found: Mapping[str, Evaluation], data: Sequence[Dataset]) -> Table:
             percent(e.accuracy),
             interval(metrics.accuracy_interval(e)),
             "–" if pairs is None else f"{100 * pairs.difference:+.1f} ({parent})",
-            "–" if pairs is None else f"{metrics.mcnemar_differs(pairs):.3f}",
+            "–" if pairs is None else p_value(metrics.mcnemar_differs(pairs)),
             percent(metrics.hit_rate(e)),
             *tokens(e),
             f"{metrics.requests_per_question(e):.2f}",

@@ -211,6 +211,11 @@ def percent(share: float | None) -> str:
     return "–" if share is None else f"{100 * share:.1f}"
 
 
+def p_value(p: float) -> str:
+    """Three places; smaller than they can show is said so."""
+    return f"{p:.3f}" if p >= 0.0005 else "<0.001"
+
+
 def tokens(evaluation: Evaluation) -> tuple[str, str]:
     """Tokens in and out per question; ~ where they were counted offline."""
     mark = "~" if any(cost.estimated for cost in metrics.cost_by_part(evaluation).values()) else ""

@@ -121,3 +121,9 @@ def test_figures_are_json_and_hold_no_question(evaluation: Make, item: MakeItem)
     assert "secret" not in text
     assert json.loads(text)["accuracy"] == 1.0 and json.loads(text)["hit_rate"] == 1.0
     assert json.loads(text)["cost_by_part"]["answering"]["prompt_tokens"] == 100
+
+
+def test_p_values_are_never_shown_as_nothing() -> None:
+    assert [report.p_value(p) for p in (1.0, 0.0625, 0.0005, 0.0004, 1e-12)] == [
+        "1.000", "0.062", "0.001", "<0.001", "<0.001",
+    ]  # fmt: skip
