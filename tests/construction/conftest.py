@@ -54,6 +54,7 @@ def read_tones(audio: bytes) -> list[int]:
     """The second that each second of a WAV file sounds like."""
     with wave.open(io.BytesIO(audio)) as file:
         rate = file.getframerate()
+        assert (rate, file.getnchannels(), file.getsampwidth()) == (HERTZ, 1, 2)
         samples = np.frombuffer(file.readframes(file.getnframes()), "<i2").astype(float)
     found = []
     for at in range(0, len(samples) - rate // 2, rate):
@@ -64,8 +65,9 @@ def read_tones(audio: bytes) -> list[int]:
 
 
 def make_clip(
-    path: Path, seconds: float, codec: str = "libx264", audio: bool = True, first: int = 0, options: Any = None
-) -> Path:
+    path: Path, seconds: float, codec: str = "libx264", audio: bool = True, first: int = 0, options: Any = None,
+    silent: Any = (),
+) -> Path:  # fmt: skip
     """Encode ``seconds`` of bars and tones; ``first`` is the first frame's number of tenths."""
     with av.open(str(path), "w", options=options or {}) as out:
         video = out.add_stream(codec, rate=RATE)
@@ -77,7 +79,8 @@ def make_clip(
         sound = out.add_stream("aac", rate=HERTZ, layout="mono") if audio else None
         for number in range(round(seconds * RATE)):
             if sound is not None and number % RATE == 0:
-                heard = av.AudioFrame.from_ndarray(tone(number // RATE), format="s16", layout="mono")
+                heard_now = tone(number // RATE) * (number // RATE not in silent)
+                heard = av.AudioFrame.from_ndarray(heard_now, format="s16", layout="mono")
                 heard.sample_rate, heard.pts = HERTZ, number // RATE * HERTZ
                 out.mux(sound.encode(heard))
             frame = av.VideoFrame.from_ndarray(bars(first + number), format="rgb24")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -17,7 +18,7 @@ import pytest
 
 from harness.config import Config, resolve
 from harness.construction.build import Built, Order, build
-from harness.construction.video import look
+from harness.construction.video import jpeg, look
 from harness.data.check import check
 from harness.data.frames import open_frames
 from harness.data.native import Dataset, load
@@ -66,6 +67,7 @@ def test_two_minutes_of_video(studio: Studio, config: Any, clips: Path, tmp_path
     assert sorted(studio.captions) == [[300 * w + t for t in (37, 112, 187, 262)] for w in range(4)]
     text = studio.bodies[0]["messages"][-1]["content"][0]["text"]
     assert "4 pictures" in text and "3.8, 11.2, 18.8, 26.2 seconds" in text
+    assert studio.bodies[0]["max_tokens"] == 400
     # The sound of each window once, and no more than that.
     assert sorted(studio.heard) == [list(range(30 * w, 30 * w + 30)) for w in range(4)]
     (video,) = data.videos.values()
@@ -319,6 +321,25 @@ def test_a_video_without_sound(studio: Studio, config: Any, clips: Path, tmp_pat
     built, data = made(tmp_path / "out", config(), silent, clips / "day.mp4", transcribe=True)
     assert any("silent.mp4: has no sound, so it has no transcript" in note for note in built.written.notes)
     assert not any(w.transcript for w in data.videos["silent"].windows) and len(studio.heard) == 4
+
+
+def test_silence_is_not_sent(studio: Studio, config: Any, tmp_path: Path) -> None:
+    make_clip(tmp_path / "a.mp4", 65, silent=range(28, 62))  # longer than the window: a codec lets sound ring on
+    _, data = made(tmp_path / "out", config(), tmp_path / "a.mp4", transcribe=True)
+    assert [seconds[3:28] for seconds in sorted(studio.heard)] == [[63, 64], list(range(3, 28))]
+    assert not data.videos["a"].windows[1].transcript and len(studio.heard) == 2
+    make_clip(tmp_path / "b.mp4", 5, silent=range(5))
+    built, _ = made(tmp_path / "quiet", config(), tmp_path / "b.mp4", transcribe=True)
+    assert "nobody is heard to speak" in built.written.notes and len(studio.heard) == 2
+
+
+def test_pictures_are_scaled_and_the_same_frame_gives_the_same_bytes() -> None:
+    frame = av.VideoFrame.from_ndarray(np.kron(bars(693), np.ones((8, 8, 1), np.uint8)), format="rgb24")
+    picture = jpeg(frame)
+    assert picture == jpeg(frame) and read_bars(picture) == 693
+    with av.open(io.BytesIO(picture)) as container:
+        shown = next(container.decode(video=0))
+    assert (frame.width, frame.height, shown.width, shown.height) == (1_760, 768, 768, 334)
 
 
 def test_a_profile_without_the_role(config: Any, clips: Path, tmp_path: Path) -> None:

@@ -50,6 +50,7 @@ WANTED = [(1.0, 2.5, "", "Hello"), (3.0, 4.0, "", "World")]
         PLAIN.encode("utf-16-le"),
         PLAIN.encode("utf-16-be"),
         PLAIN.encode("utf-8-sig"),
+        PLAIN.replace("\n\n", "\n\n\ufeff").encode("utf-8-sig"),
         PLAIN.replace("02,500", "02,5"),
     ],
 )
@@ -96,6 +97,11 @@ def test_webvtt_blocks_names_settings_and_entities(tmp_path: Path) -> None:
 )
 def test_speakers(tmp_path: Path, text: str, speaker: str, said: str) -> None:
     assert next(s[2:] for s in read(tmp_path, PLAIN.replace("Hello", text))) == (speaker, said)
+
+
+def test_chinese_in_its_own_encoding(tmp_path: Path) -> None:
+    text = PLAIN.replace("Hello", "小明：你好").replace("World", "一些")
+    assert [s[2:] for s in read(tmp_path, text.encode("gb18030"))] == [("小明", "你好"), ("", "一些")]
 
 
 def test_two_speakers_in_one_cue(tmp_path: Path) -> None:
