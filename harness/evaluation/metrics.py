@@ -100,7 +100,7 @@ def hit_rate(evaluation: Evaluation) -> float | None:
 
 
 def direct(evaluation: Evaluation) -> Share:
-    """Questions answered without asking the answer model."""
+    """Questions whose text stage answered without asking the answer model: requests are 1 − direct + verified."""
     return Share(sum(item.direct for item in evaluation.items), len(evaluation.items))
 
 

@@ -93,8 +93,9 @@ class Item(Record):
 
     @property
     def direct(self) -> bool:
-        """Whether it was answered without asking the answer model, as the host saw it."""
-        return self.choice is not None and not self.answering.requests and not self.verification.requests
+        """Whether the text stage answered without asking the answer model, as the host saw it; frames may have been
+        looked at afterwards."""
+        return self.choice is not None and not self.answering.requests
 
     @property
     def frames(self) -> int:

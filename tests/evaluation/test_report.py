@@ -90,14 +90,14 @@ def test_parts_of_the_seconds_and_construction_apart(evaluation: Make, item: Mak
 
 def test_direct_gate_and_verified_shares(evaluation: Make, item: MakeItem) -> None:
     items = [
-        item(0, True, answering=Cost(), route="frequency", gate=False),
+        item(0, True, answering=Cost(), route="frequency", gate=True, verification=Cost(requests=1)),
         item(1, True, gate=True, verification=Cost(requests=1)),
-        item(2, False, gate=True),
+        item(2, False, gate=False),
         item(3, False, answering=Cost(), choice=None),  # it abstained: that is no direct answer
     ]
     figures = report.figures(evaluation(items))
     assert figures["direct"]["count"] == 1 and figures["direct"]["n"] == 4
-    assert figures["gate_open"]["count"] == 2 and figures["verified"]["count"] == 1
+    assert figures["gate_open"]["count"] == 2 and figures["verified"]["count"] == 2
     assert report.figures(evaluation("10"))["gate_open"] is None
 
 
