@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from sandbox import wire
+from sandbox import lemma_index, wire
 
 BOOTSTRAP = """\
 import json, os, resource, sys
@@ -60,7 +60,7 @@ def prelude() -> Prelude:
     blocks = [path for path in (top / "policies" / "blocks").rglob("*") if path.suffix in (".py", ".json")]
     paths = [top / name for name in _OWN] + sorted(blocks)
     files = {path.relative_to(top).as_posix(): path.read_text(encoding="utf-8") for path in paths}
-    files |= {"sandbox/__init__.py": "", "policies/__init__.py": ""}
+    files |= {"sandbox/__init__.py": "", "policies/__init__.py": "", lemma_index.PATH: lemma_index.lemma_index()}
     line = wire.encode({"files": dict(sorted(files.items()))})
     return Prelude(line, hashlib.sha256(BOOTSTRAP.encode() + line).hexdigest())
 

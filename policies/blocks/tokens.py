@@ -12,7 +12,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-import simplemma
+from policies.blocks.lemmas import in_dictionary as in_dictionary
+from policies.blocks.lemmas import lemma
 
 _WORD = re.compile(r"[a-z0-9\u00df-\u00f6\u00f8-\u024f]{1,40}(?:'[a-z]{1,40})?")
 
@@ -49,17 +50,8 @@ SPEECH_WORDS = _set("say tell talk discuss mention ask conversation suggest joke
 """Lemmas that mark a question about speech. Not given by the source: common verbs of saying and their noun."""
 
 
-def _lemma(word: str) -> str:
-    return simplemma.lemmatize(word, "en", low_memory=True).casefold()
-
-
-def in_dictionary(word: str) -> bool:
-    """Whether the lemmatiser's dictionary holds this casefolded word."""
-    return simplemma.is_known(word, "en", low_memory=True)  # a table of 2 MB, else one of 20 that each fork would copy
-
-
 _FUNCTION = STOP_WORDS | FUNCTION_WORDS | QUESTION_WORDS
-_NOT_CONTENT = _FUNCTION | {_lemma(word) for word in _FUNCTION}
+_NOT_CONTENT = _FUNCTION | {lemma(word) for word in _FUNCTION}
 
 
 def words(text: str) -> list[str]:
@@ -73,7 +65,7 @@ def normal(word: str) -> str:
     base = word.partition("'")[0]
     if not base or base in STOP_WORDS or (len(base) == 1 and base.isalpha()):
         return ""
-    return _lemma(base)
+    return lemma(base)
 
 
 def terms(text: str) -> list[str]:
