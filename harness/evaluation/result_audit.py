@@ -1,7 +1,7 @@
 """Is a development result believable? Asked after Develop, before a use of the held-out split is spent on it.
 
-Only a figure that cannot be true rejects. A figure that is merely suspicious is recorded as a note, which the
-analyst, the reader of the log and later audits see: good ideas look suspicious too.
+A figure that cannot be true rejects, and a policy that answers in the fixed model's place. What is merely suspicious is
+recorded as a note, which the analyst, the reader of the log and later audits see: good ideas look suspicious too.
 """
 
 from __future__ import annotations
@@ -31,17 +31,20 @@ SAVED = 0.10
 """Answer-time saving from which construction is compared: the saving of the promotion rule."""
 FAILED = 0.10
 """Share of questions without an answer from which it is noted."""
+UNREAD = 0.5
+"""Share of questions answered without asking the fixed answer model from which a result is rejected. Not given by the
+source, whose own specialists answer 6 to 11 % so; a policy that rebuilds the reader shows no tokens at all."""
 
 
 def check(candidate: Evaluation, parent: Evaluation) -> StageVerdict:
     """The audit's verdict. ``parent`` is measured on the same questions; raises NotComparable where it is not."""
     pair(candidate, parent)
-    impossible = _impossible(candidate)
+    wrong = [*_impossible(candidate), *_unread(candidate)]
     notes = [*_too_good(candidate, parent), *_concentrated(candidate, parent), *_moved(candidate, parent)]
     notes += _failed(candidate)
-    findings = tuple(Finding(rule=rule, message=message) for rule, message in [*impossible, *notes])
-    decision = Decision.REJECT if impossible else Decision.APPROVE
-    told = impossible or notes
+    findings = tuple(Finding(rule=rule, message=message) for rule, message in [*wrong, *notes])
+    decision = Decision.REJECT if wrong else Decision.APPROVE
+    told = wrong or notes
     return StageVerdict(
         stage="audit", decision=decision, findings=findings, reason="; ".join(message for _, message in told[:3])
     )
@@ -65,6 +68,14 @@ def _impossible(e: Evaluation) -> Notes:
     if any(item.correct and (item.verdict is not Verdict.OK or item.choice is None) for item in e.items):
         notes.append(("A01", "a question without an answer counts as right"))
     return notes
+
+
+def _unread(e: Evaluation) -> Notes:
+    """A06: most answers came without any Read."""
+    unread = sum(i.choice is not None and not i.answering.requests and not i.verification.requests for i in e.items)
+    if unread <= UNREAD * len(e.items):
+        return []
+    return [("A06", f"{unread} of {len(e.items)} questions answered without asking the fixed answer model")]
 
 
 def _too_good(e: Evaluation, parent: Evaluation) -> Notes:

@@ -34,7 +34,7 @@ def test_all_right_is_rejected_from_a_hundred_questions(evaluation: Make) -> Non
 @pytest.mark.parametrize(
     "change",
     [
-        {"answering": Cost(prompt_tokens=-1)},
+        {"answering": Cost(requests=1, prompt_tokens=-1)},
         {"seconds": -0.1},
         {"seconds": float("nan")},
         {"retrieval": Cost(seconds=float("inf"))},
@@ -82,7 +82,7 @@ def test_the_main_route_may_hold_the_gain(evaluation: Make, item: MakeItem) -> N
 
 def test_tokens_moved_into_construction_are_noted(evaluation: Make, item: MakeItem) -> None:
     def made(tokens: int, built: int) -> Evaluation:
-        items = [item(k, k < 50, answering=Cost(prompt_tokens=tokens)) for k in range(100)]
+        items = [item(k, k < 50, answering=Cost(requests=1, prompt_tokens=tokens)) for k in range(100)]
         return evaluation(items, construction=Cost(prompt_tokens=built))
 
     assert rules(made(500, 100 * 500), made(1_000, 0)) == ["A04"]
@@ -97,6 +97,28 @@ def test_many_failures_are_noted(evaluation: Make, item: MakeItem) -> None:
 
     assert rules(made(11), made(0)) == ["A05"]
     assert rules(made(10), made(0)) == []
+
+
+@pytest.mark.parametrize(("unread", "broken"), [(11, []), (50, []), (51, ["A06"]), (100, ["A06"])])
+def test_a_policy_that_rebuilds_the_reader_is_rejected(
+    evaluation: Make, item: MakeItem, unread: int, broken: list[str]
+) -> None:
+    """SEEM's specialists answer 6 to 11 % without a Read; frames looked at are a Read of the fixed model too."""
+
+    def made(free: int) -> Evaluation:
+        answering = [Cost() if k < free else Cost(requests=1, prompt_tokens=100) for k in range(100)]
+        return evaluation([item(k, k % 2 == 0, answering=answering[k]) for k in range(100)])
+
+    verdict = check(made(unread), made(0))
+    assert [f.rule for f in verdict.findings] == broken
+    assert (verdict.decision is Decision.REJECT) == bool(broken)
+    verified = evaluation([item(k, k % 2 == 0, answering=Cost(), verification=Cost(requests=1)) for k in range(100)])
+    assert rules(verified, made(0)) == []
+
+
+def test_questions_left_unanswered_are_not_answered_without_a_read(evaluation: Make, item: MakeItem) -> None:
+    silent = evaluation([item(k, False, choice=None, answering=Cost()) for k in range(100)])
+    assert rules(silent, evaluation("10" * 50)) == []
 
 
 def test_other_questions_are_refused(evaluation: Make) -> None:
