@@ -10,12 +10,12 @@ import glob
 import hashlib
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness.config import Config
-from harness.construction import describing, material, prompts, sources
+from harness.construction import axis, describing, material, prompts, sources
 from harness.construction.describing import Watch
 from harness.construction.material import Clip, Material
 from harness.construction.questions import Splits, read_questions
@@ -101,23 +101,21 @@ def _workplace(out: Path) -> Iterator[Path]:
     if out.exists() or out.is_symlink():
         raise UserError(f"{out}: exists already; choose another --out, or remove it (its replies are kept beside it)")
     replies = out.with_name(out.name + ".replies")
-    try:
-        replies.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"{replies}: cannot be made: {error.strerror}; choose another --out") from None
-    holding = lock(replies)
-    try:
-        holding.__enter__()
-    except UserError:
-        raise UserError(f"{out}: another process is building it; wait for it, or stop it") from None
-    try:
-        for left in out.parent.glob(f".{glob.escape(out.name)}.????????"):  # of a build that was killed while writing
-            shutil.rmtree(left, ignore_errors=True)
-        yield replies
-    finally:
-        if {path.name for path in replies.iterdir()} <= {"run.lock"}:
-            shutil.rmtree(replies, ignore_errors=True)
-        holding.__exit__(None, None, None)
+    with ExitStack() as held:
+        try:
+            replies.mkdir(parents=True, exist_ok=True)
+            held.enter_context(lock(replies))
+        except OSError as error:
+            raise UserError(f"{replies}: cannot be written: {error.strerror}; choose another --out") from None
+        except UserError:
+            raise UserError(f"{out}: another process is building it; wait for it, or stop it") from None
+        try:
+            for left in out.parent.glob(f".{glob.escape(out.name)}.????????"):  # of a build killed while it wrote
+                shutil.rmtree(left, ignore_errors=True)
+            yield replies
+        finally:
+            if {path.name for path in replies.iterdir()} <= {"run.lock"}:
+                shutil.rmtree(replies, ignore_errors=True)
 
 
 # ---------------------------------------------------------------- what is missing
@@ -240,6 +238,8 @@ def _check(name: str, windows: Sequence[Window]) -> None:
         raise UserError(f"{name}: no window holds captions or a transcript; give the one or the other")
     if len(windows) > MAX_WINDOWS:
         raise UserError(f"{name}: {len(windows):,} windows, a video has at most {MAX_WINDOWS:,}; build it in parts")
+    if windows[-1].end > axis.MOST:
+        raise UserError(f"{name}: ends at {windows[-1].end:g} s, at most {axis.MOST:g}; correct its times or --start")
     for window in windows:
         lines = max(len(window.captions), len(window.transcript))
         if lines > MAX_LINES_PER_WINDOW or len(encode(window_row(window)).encode()) > MAX_LINE:

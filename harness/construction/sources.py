@@ -59,14 +59,16 @@ def by_video(found: Sequence[Piece], video: str | None, start: float | None) -> 
     their time, and those that are not follow one another (a start of None: where the piece before ends).
     Raises UserError.
     """
+    if start is not None and all(piece.start is not None for piece in found):
+        raise UserError("--start: the names of the files say when they begin; leave it out")
     if video is None:
         ids = _ids([piece.name for piece in found])
         return {
             one: [replace(piece, start=(start or 0.0) if piece.start is None else piece.start)]
             for one, piece in zip(ids, found, strict=True)
         }
-    if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", video) is None:
-        raise UserError("--video: letters, digits, points, hyphens and underscores only, for example day1")
+    if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}", video) is None:
+        raise UserError("--video: letters, digits, points, hyphens and underscores only, at most 80, for example day1")
     timed = [piece for piece in found if piece.start is not None]
     if timed and len(timed) < len(found):
         odd = next(piece for piece in found if piece.start is None)

@@ -68,6 +68,8 @@ def test_what_does_not_fit_is_one_line(tmp_path: Path) -> None:
         pieces([tmp_path / "empty"])
     with pytest.raises(UserError, match="name all like clip_DAY1_11000000, or none"):
         by_video([Piece("a", None), Piece("c_DAY1_000100", 60.0)], "day", None)
+    with pytest.raises(UserError, match="--start: the names of the files say"):
+        by_video([Piece("c_DAY1_000100", 60.0)], None, 5.0)
     with pytest.raises(UserError, match="--video"):
         by_video([Piece("a", None)], "../day", None)
 
