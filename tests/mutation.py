@@ -95,7 +95,7 @@ def mutations() -> tuple[Mutation, ...]:
         *_words(blocks + "extract.py", "FIELDS = ", "EVENT PEOPLE OBJECTS PLACE DIALOGUE", " ", '"'),
         *_words(recency, "_LATE = ", "last latest previous", " "),
         *_words(recency, "_EARLY = ", "first earliest", " "),
-        Mutation(recency, "np.where(scores > 0", ">", ">="),
+        Mutation(recency, "return scores + (scores > 0)", ">", ">="),
         Mutation(support, "def support_counts", "&", "|"),
         Mutation(support, "def support_counts", "(chosen > 0)).sum", "(chosen > 0) * chosen).sum"),
         Mutation(packing, "GLOBALS = ", "6", "7"),

@@ -1,27 +1,34 @@
 """Structured event memory: one record of five fields per window, indexed field by field.
 
 DIALOGUE is shown with its speakers and indexed without: who speaks is evidence of PEOPLE, what is said of DIALOGUE.
+Records are kept as text in one buffer and made anew when asked for; everything learnt (names, counts) comes from the
+windows observed.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import overload
 
 import numpy as np
 
 from policies.blocks.extract import FIELDS, Line, read_line
 from policies.blocks.lexicon import SPEAKER
 from policies.blocks.memory import Memory
-from policies.blocks.postings import Bools, Floats, Postings
+from policies.blocks.postings import Bools, FieldPostings, Floats
+from policies.blocks.store import Texts
 from policies.blocks.tokens import content, words
+from policies.blocks.words import ARTICLES, Word, split
 from policies.contract import Window
 
-_CACHED_LINES = 32_768
+_CACHED_LINES = 16_384
 _SIGHTINGS = 2
 """Windows in which a capitalised word must stand to count as a name. Not given by the source: once may be chance."""
+_BITS = {field: 1 << number for number, field in enumerate(FIELDS)}
+_ALL = (1 << len(FIELDS)) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +43,43 @@ class Record:
     dialogue: str
 
 
+class Records(Sequence[Record]):
+    """The records of all windows; each text as one line."""
+
+    def __init__(self) -> None:
+        self._texts = Texts()
+
+    def append(self, record: Record) -> None:
+        """Keep the next record."""
+        people = "\t".join(map(_line, record.people))
+        texts = (record.event, people, record.objects, record.place, record.dialogue)
+        self._texts.append("\n".join([people if text is people else _line(text) for text in texts]))
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    @overload
+    def __getitem__(self, at: int) -> Record: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[Record]: ...
+    def __getitem__(self, at: int | slice) -> Record | list[Record]:
+        if isinstance(at, slice):
+            return [self[position] for position in range(*at.indices(len(self)))]
+        if not -len(self) <= at < len(self):
+            raise IndexError(at)
+        event, people, objects, place, dialogue = self._texts[at % len(self)].split("\n")
+        return Record(event, tuple(people.split("\t")) if people else (), objects, place, dialogue)
+
+
 class EventMemory(Memory):
-    """Raw memory and, for window i, record i. Everything learnt (names, counts) comes from the windows observed."""
+    """Raw memory and, for window i, record i."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.records: list[Record] = []
-        self.fields = {field: Postings() for field in FIELDS}
-        self.phrases: dict[str, list[str]] = {field: [] for field in FIELDS}
-        """Per field and record, its words in order, for matching exact phrases; see ``phrase``."""
+        self.records = Records()
+        self._fields = FieldPostings()
+        self._spelled = Texts()
+        """Per record, the words of its fields in order, a line for each field, for matching exact phrases."""
         self._speakers: set[str] = set()
         self._named: Counter[str] = Counter()
         self._plain: Counter[str] = Counter()
@@ -56,22 +91,18 @@ class EventMemory(Memory):
         ``records`` are a builder's, one for each window, in whose ``dialogue`` each turn is a line; where there is
         none, the rule extractor makes it.
         """
-        super().observe(windows)
         for at, window in enumerate(windows):
             lines = [self._read(caption) for caption in window.captions]
+            turns = [(line.speaker, line.text, split(line.text)) for line in window.transcript]
+            turns += [(line.speaker, speech, split(speech)) for line in lines for speech in line.speech]
+            self.windows.append(window)
+            self.text.add(_counts(lines, turns))
             self._learn(window, lines)
             built = records[at] if records else None
             if built is None:
-                spoken = _spoken(window, lines)
-                record, said = _record(lines, spoken), " ".join(text for _, text in spoken)
+                self._take(lines, turns)
             else:
-                record, said = built, _said(built.dialogue)
-                self._speakers.update(word for name in _capitalised(built.people) for word in content(name))
-            self.records.append(record)
-            texts = (record.event, ", ".join(record.people), record.objects, record.place, said)
-            for field, text in zip(FIELDS, texts, strict=True):
-                self.fields[field].add(dict.fromkeys(content(text), 1))
-                self.phrases[field].append(phrase(text))
+                self._take_built(built)
 
     def is_name(self, term: str) -> bool:
         """Whether a casefolded word is a person's name, by what was seen so far: a speaker, or mostly capitalised."""
@@ -79,44 +110,147 @@ class EventMemory(Memory):
 
     def people(self, position: int) -> list[str]:
         """Names in record ``position``."""
-        return [name for name in self.records[position].people if any(map(self.is_name, words(name)))]
+        return self.names(self.records[position])
+
+    def names(self, record: Record) -> list[str]:
+        """Names in a record."""
+        return [name for name in record.people if any(map(self.is_name, words(name)))]
 
     def overlap(self, field: str, terms: Iterable[str]) -> Floats:
         """|terms and T(field)| for every record, shape (n,); in PEOPLE only names count."""
-        if field == "PEOPLE":
-            terms = [term for term in terms if self.is_name(term)]
-        return self.fields[field].overlap(terms)
+        return self.weighed(terms, {field: 1.0})
+
+    def weighed(self, terms: Iterable[str], weights: Mapping[str, float]) -> Floats:
+        """Overlap of the distinct ``terms`` with each field, weighed and added up, shape (n,); names as above."""
+        scores = np.zeros(len(self))
+        of_mask = np.array([sum(w for f, w in weights.items() if mask & _BITS[f]) for mask in range(_ALL + 1)])
+        for term in dict.fromkeys(terms):
+            positions, masks = self._holding(term)
+            np.add.at(scores, positions, of_mask[masks])
+        return scores
 
     def holds(self, terms: Iterable[str], fields: Sequence[str] = FIELDS) -> Bools:
         """Whether any of ``terms`` stands in any of ``fields`` of a record, shape (n,)."""
-        terms = tuple(terms)
-        return np.asarray(np.any([self.overlap(field, terms) > 0 for field in fields], axis=0))
+        held = np.zeros(len(self), np.bool_)
+        wanted = sum(_BITS[field] for field in fields)
+        for term in terms:
+            positions, masks = self._holding(term)
+            held[positions[(masks & wanted) > 0]] = True
+        return held
 
-    def _learn(self, window: Window, lines: list[Line]) -> None:
-        self._speakers.update(word for line in window.transcript for word in content(line.speaker))
+    def with_phrase(self, text: str) -> list[int]:
+        """Records of which one field holds the words of ``text`` in a row, articles left out; see ``phrase``."""
+        wanted = content(text)
+        if not wanted:
+            return []
+        together = np.full(len(self), _ALL, np.uint8)
+        for term in wanted:
+            masks = np.zeros(len(self), np.uint8)
+            positions, held = self._holding(term)
+            masks[positions] = held
+            together &= masks
+        needle = phrase(text)
+        return [position for position in map(int, np.flatnonzero(together)) if needle in self._spelled[position]]
+
+    def _holding(self, term: str) -> tuple[np.ndarray, np.ndarray]:
+        positions, masks = self._fields.get(term)
+        return positions, masks if self.is_name(term) else masks & ~_BITS["PEOPLE"]
+
+    def _learn(self, window: Window, lines: Sequence[Line]) -> None:
+        for turn in window.transcript:
+            self._speakers.update(_terms(turn.speaker))
         self._named.update({name.casefold() for line in lines for name in line.named})
-        self._plain.update({word for line in lines for word in line.plain})
+        self._plain.update({word.lower for line in lines for word in line.words if word.plain})
+
+    def _take(self, lines: Sequence[Line], turns: Sequence[_Turn]) -> None:
+        """Make the record by rule and index it."""
+        record = Record(
+            event=" ".join(_unique(line.event for line in lines)),
+            people=_unique([*(name for name, _, _ in turns), *(name for line in lines for name in line.named)]),
+            objects=", ".join(_unique(thing for line in lines for thing in line.objects)),
+            place=", ".join(_unique(place for line in lines for place in line.places)),
+            dialogue=" ".join([f"{speaker}: {text}" if speaker else text for speaker, text, _ in turns]),
+        )
+        masks: dict[str, int] = {}
+        for line in lines:
+            _mark(masks, _BITS["EVENT"], line.words)
+            for term in line.object_terms:
+                masks[term] |= _BITS["OBJECTS"]
+            for term in line.place_terms:
+                masks[term] |= _BITS["PLACE"]
+        for _, _, said in turns:
+            _mark(masks, _BITS["DIALOGUE"], said)
+        for name in record.people:
+            for term in _terms(name):
+                masks[term] = masks.get(term, 0) | _BITS["PEOPLE"]
+        told = [_spelled([word for line in lines for word in line.words])]
+        self._keep(record, masks, [*told, phrase(" ".join(record.people)), *(_spelled(said) for _, _, said in turns)])
+
+    def _take_built(self, record: Record) -> None:
+        """Index a record that a builder made."""
+        self._speakers.update(term for name in record.people for part in name.split() if part[0].isupper()
+                              for term in _terms(part))  # fmt: skip
+        texts = (record.event, ", ".join(record.people), record.objects, record.place, _said(record.dialogue))
+        masks: dict[str, int] = {}
+        for field, text in zip(FIELDS, texts, strict=True):
+            _mark(masks, _BITS[field], split(text))
+        self._keep(record, masks, [phrase(text) for text in texts])
+
+    def _keep(self, record: Record, masks: Mapping[str, int], spelled: Sequence[str]) -> None:
+        self.records.append(record)
+        self._fields.add(masks)
+        self._spelled.append("\n".join(spelled))
+
+
+_Turn = tuple[str, str, tuple[Word, ...]]
+"""Speaker, text and words of something said."""
 
 
 def phrase(text: str) -> str:
     """Words of ``text`` between single spaces, articles left out: the form in which phrases are compared."""
-    return f" {' '.join(word for word in words(text) if word not in ('a', 'an', 'the'))} "
+    return f" {' '.join([word for word in words(text) if word not in ARTICLES])} "
 
 
-def _spoken(window: Window, lines: list[Line]) -> list[tuple[str, str]]:
-    """(speaker, text) of the transcript, then of speech inside captions."""
-    heard = [(line.speaker, line.text) for line in window.transcript]
-    return heard + [(line.speaker, speech) for line in lines for speech in line.speech]
+def _spelled(said: Iterable[Word]) -> str:
+    """The same of words that were split already."""
+    return f" {' '.join([word.spelled for word in said if word.spelled])} "
 
 
-def _record(lines: list[Line], spoken: list[tuple[str, str]]) -> Record:
-    return Record(
-        event=" ".join(_unique(line.event for line in lines)),
-        people=_unique([*(name for name, _ in spoken), *(name for line in lines for name in line.named)]),
-        objects=", ".join(_unique(thing for line in lines for thing in line.objects)),
-        place=", ".join(_unique(place for line in lines for place in line.places)),
-        dialogue=" ".join(f"{speaker}: {text}" if speaker else text for speaker, text in spoken),
-    )
+def _counts(lines: Sequence[Line], turns: Sequence[_Turn]) -> dict[str, int]:
+    """How often each term stands in captions and transcript, speakers included."""
+    counts: dict[str, int] = {}
+    for line in lines:
+        _count(counts, line.words)
+    for speaker, _, said in turns:
+        _count(counts, said)
+        for term in _speaker_terms(speaker):
+            counts[term] = counts.get(term, 0) + 1
+    return counts
+
+
+def _count(counts: dict[str, int], said: Iterable[Word]) -> None:
+    for word in said:
+        for term in word.terms:
+            counts[term] = counts.get(term, 0) + 1
+
+
+def _mark(masks: dict[str, int], bit: int, said: Iterable[Word]) -> None:
+    for word in said:
+        for term in word.content:
+            masks[term] = masks.get(term, 0) | bit
+
+
+_terms = lru_cache(maxsize=_CACHED_LINES)(content)
+"""T(x) of a name."""
+
+
+@lru_cache(maxsize=_CACHED_LINES)
+def _speaker_terms(speaker: str) -> tuple[str, ...]:
+    return tuple(term for word in split(speaker) for term in word.terms)
+
+
+def _line(text: str) -> str:
+    return text if text.isprintable() else " ".join(text.split())
 
 
 def _said(dialogue: str) -> str:
@@ -125,9 +259,5 @@ def _said(dialogue: str) -> str:
     return " ".join(turn if isinstance(turn, str) else turn[2] for turn in turns)
 
 
-def _capitalised(people: Iterable[str]) -> Iterable[str]:
-    return (part for name in people for part in name.split() if part[0].isupper())
-
-
 def _unique(texts: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(text for text in texts if text))
+    return tuple(dict.fromkeys([text for text in texts if text]))

@@ -29,8 +29,8 @@ def beside(memory: Memory, position: int, width: int = WIDTH) -> list[tuple[int,
     """The windows next to an anchor as (position, text), in order of time; none across a gap in the recording."""
     found = []
     for at in neighbours([position], width, len(memory)):
-        first, last = memory.windows[min(at, position)], memory.windows[max(at, position)]
-        if at != position and last.start - first.end <= ADJACENT * abs(at - position):
+        gap = memory.windows.start(max(at, position)) - memory.windows.end(min(at, position))
+        if at != position and gap <= ADJACENT * abs(at - position):
             found.append((at, f"{'before' if at < position else 'after'}: {raw(memory, at)}"))
     return found
 
@@ -40,7 +40,7 @@ def narrative(memory: Memory, anchors: Sequence[int]) -> list[tuple[int, str]]:
 
     The whole rolling narrative; the caller fits it under the cap.
     """
-    starts = np.array([window.start for window in memory.windows])
+    starts = memory.windows.starts()
     told: dict[int, None] = {}
     for anchor in anchors:
         near = np.flatnonzero(np.abs(starts - starts[anchor]) <= NARRATIVE / 2)

@@ -7,36 +7,21 @@ the place lexicon a PLACE, capitalised words are offered as names, and the line 
 
 from __future__ import annotations
 
-import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from policies.blocks.lexicon import (
-    DETERMINERS,
-    FURNITURE,
-    HANDLING,
-    LOCATIVES,
-    NOT_NAMES,
-    NOT_OBJECTS,
-    PLACE_ADVERBS,
-    PLACES,
-    QUOTED,
-    SPEAKER,
-)
-from policies.blocks.tokens import function_word, in_dictionary, normal
+from policies.blocks.lexicon import QUOTED, SPEAKER
+from policies.blocks.words import Word, split
 
 FIELDS = ("EVENT", "PEOPLE", "OBJECTS", "PLACE", "DIALOGUE")
 """The five fields of an event record, in the order the method names them."""
 
-_PIECE = re.compile(r"[A-Za-z0-9\u00c0-\u024f]+(?:['\u2019-][A-Za-z]+)*|[^\sA-Za-z0-9\u00c0-\u024f]")
-_SHORTEST_VERB = 4
-"""A longer word in -ing or -ed ends a noun phrase; "ring" and "red" do not."""
-_BREAKS = LOCATIVES | PLACE_ADVERBS
-_OWNER = re.compile("['\u2019].*")
-_ENDS = frozenset(".!?;:")
-_VERB = re.compile("^(is|was|has|had|and|then)$|..(s|ed)$")
-"""What tends to follow a subject: "Rose waters the plants"."""
+_QUOTES = frozenset('"\u201c\u201d')
+_COLONS = frozenset(":\uff1a")
 _LONGEST_PHRASE = 3
 """Words kept of one noun phrase. Not given by the source: two modifiers and a head ("small white box")."""
+
+Phrase = Sequence[Word]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,97 +35,87 @@ class Line:
     places: tuple[str, ...]
     named: tuple[str, ...]
     """Capitalised words that may be names, as written."""
-    plain: tuple[str, ...]
-    """Casefolded words that stood in lower case: evidence against a name."""
+    words: tuple[Word, ...]
+    """Words and marks of ``event``."""
+    object_terms: frozenset[str]
+    place_terms: frozenset[str]
+    """T(x) of the objects and of the places."""
+
+    @property
+    def plain(self) -> frozenset[str]:
+        """Casefolded words that stood in lower case: evidence against a name."""
+        return frozenset(word.lower for word in self.words if word.plain)
 
 
 def read_line(text: str) -> Line:
     """Analyse one caption line. Pure, so that repeated lines are worth caching."""
-    prefix = SPEAKER.match(text)
+    prefix = None if _COLONS.isdisjoint(text) else SPEAKER.match(text)
     if prefix:
-        return Line("", prefix[1], (prefix[2].strip(),), (), (), (prefix[1],), ())
-    speech = tuple(quote.strip() for quote in QUOTED.findall(text))
-    event = " ".join((QUOTED.sub(" ", text) if speech else text).split())
-    pieces = _PIECE.findall(event)
-    lowered = [piece.casefold() for piece in pieces]
-    named = _named(pieces, lowered)
-    objects, places = _things(lowered, {name.casefold() for name in named})
-    return Line(event, "", speech, objects, places, named, _plain(pieces, lowered))
+        return Line("", prefix[1], (prefix[2].strip(),), (), (), (prefix[1],), (), frozenset(), frozenset())
+    speech: tuple[str, ...] = ()
+    if not _QUOTES.isdisjoint(text):
+        speech = tuple(quote.strip() for quote in QUOTED.findall(text))
+        text = QUOTED.sub(" ", text) if speech else text
+    event = " ".join(text.split())
+    words = split(event)
+    named = _named(words)
+    objects, places = _things(words, {name.casefold() for name in named})
+    return Line(event, "", speech, _texts(objects), _texts(places), named, words, _terms(objects), _terms(places))
 
 
-def _named(pieces: list[str], lowered: list[str]) -> tuple[str, ...]:
+def _named(words: Sequence[Word]) -> tuple[str, ...]:
     """Capitalised words inside a sentence; at its start only those that are unknown or stand before a verb form."""
     found = []
-    for at, piece in enumerate(pieces):
-        if not piece[0].isupper():
+    for at, word in enumerate(words):
+        if not word.name:
             continue
-        name = _OWNER.sub("", piece)
-        if len(name) < 2 or name.isupper() or name.casefold() in NOT_NAMES:
-            continue
-        if at and lowered[at - 1] not in _ENDS:
-            found.append(name)
-        elif normal(lowered[at]) and not function_word(normal(lowered[at])):
-            follower = lowered[at + 1] if at + 1 < len(lowered) else ""
-            if _VERB.search(follower) or not in_dictionary(name.casefold()):
-                found.append(name)
+        if at and not words[at - 1].ends_sentence:
+            found.append(word.name)
+        elif word.meaning:
+            follows_verb = at + 1 < len(words) and words[at + 1].verb
+            if follows_verb or not word.name_in_dictionary:
+                found.append(word.name)
     return tuple(dict.fromkeys(found))
 
 
-def _plain(pieces: list[str], lowered: list[str]) -> tuple[str, ...]:
-    return tuple({low for piece, low in zip(pieces, lowered, strict=True) if piece == low and low[0].isalpha()})
-
-
-def _things(lowered: list[str], names: set[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Objects and places of one line, from its casefolded pieces."""
-    objects: list[str] = []
-    places: list[str] = []
+def _things(words: Sequence[Word], names: set[str]) -> tuple[list[Phrase], list[Phrase]]:
+    """Objects and places of one line."""
+    objects: list[Phrase] = []
+    places: list[Phrase] = []
     locative = handled = False
-    at = 0
-    while at < len(lowered):
-        word = lowered[at]
-        if word in LOCATIVES and word not in PLACE_ADVERBS:
+    at, size = 0, len(words)
+    while at < size:
+        word = words[at]
+        if word.locative and not word.place_adverb:
             locative, handled = True, False
-        elif (opens := word in DETERMINERS or _owner(word) in names) or handled:
-            phrase, at = _phrase(lowered, at + opens)
-            if phrase:
-                head = _noun(phrase[-1])
-                place = head in PLACES or (locative and head in FURNITURE)
-                if place or head not in NOT_OBJECTS:
-                    (places if place else objects).append(" ".join(phrase))
-                locative = handled = False
+        elif (opens := word.determiner or (word.owner in names)) or handled:
+            at += opens
+            start = at
+            while at < size and not words[at].ends_phrase and not (at > start and words[at].verbal):
+                at += 1
+            if at == start:
+                handled = False
                 continue
-            handled = False
+            phrase = words[max(start, at - _LONGEST_PHRASE) : at]
+            head = phrase[-1]
+            if head.place or (locative and head.furniture):
+                places.append(phrase)
+            elif not head.no_object:
+                objects.append(phrase)
+            locative = handled = False
             continue
-        elif word in PLACE_ADVERBS or (locative and _noun(word) in PLACES):
-            places.append(word)
-            locative, handled = word in LOCATIVES, False
+        elif word.place_adverb or (locative and word.place):
+            places.append((word,))
+            locative, handled = word.locative, False
         else:
-            locative, handled = False, normal(word) in HANDLING
+            locative, handled = False, word.handling
         at += 1
-    return tuple(dict.fromkeys(objects)), tuple(dict.fromkeys(places))
+    return objects, places
 
 
-def _owner(word: str) -> str:
-    """Whose: "ada" of "ada's", nothing of a word without an apostrophe."""
-    base = _OWNER.sub("", word)
-    return "" if base == word else base
+def _texts(phrases: Sequence[Phrase]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys([" ".join([word.lower for word in phrase]) for phrase in phrases]))
 
 
-def _noun(word: str) -> str:
-    """Singular of a noun as it stands, so that a verb ("lifted") is not taken for a place ("lift")."""
-    return normal(word) if word.endswith("s") else word
-
-
-def _phrase(lowered: list[str], at: int) -> tuple[list[str], int]:
-    """The noun phrase that starts at ``at`` and where it ends: content words up to a function word or mark."""
-    phrase: list[str] = []
-    while at < len(lowered):
-        word = lowered[at]
-        term = normal(word)
-        if not term or not word[0].isalnum() or function_word(term) or word in _BREAKS:
-            break
-        if phrase and len(word) > _SHORTEST_VERB and word.endswith(("ing", "ed")):
-            break
-        phrase.append(word)
-        at += 1
-    return phrase[-_LONGEST_PHRASE:], at
+def _terms(phrases: Sequence[Phrase]) -> frozenset[str]:
+    return frozenset([term for phrase in phrases for word in phrase for term in word.content])

@@ -8,12 +8,11 @@ All coefficients are constants, fixed during a search.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
-from policies.blocks.events import EventMemory, phrase
-from policies.blocks.extract import FIELDS
+from policies.blocks.events import EventMemory
 from policies.blocks.postings import Floats
 from policies.blocks.tokens import content, speech_question
 from policies.contract import Query
@@ -54,38 +53,24 @@ def question_weights(question: str) -> dict[str, float]:
 
 def fields_question(memory: EventMemory, query: Query) -> Floats:
     """S_q of every record, shape (n,)."""
-    return weighed(memory, content(query.question), question_weights(query.question))
+    return memory.weighed(content(query.question), question_weights(query.question))
 
 
 def fields_choices(memory: EventMemory, query: Query, one_token_phrases: bool = False) -> Floats:
     """S_c of every record for each choice, shape (n, k) in the order of the choices."""
-    return np.column_stack([_choice(memory, text, one_token_phrases) for text in query.choices.values()])
+    return np.array([_choice(memory, text, one_token_phrases) for text in query.choices.values()]).T
 
 
 def totals(asked: Floats, chosen: Floats, bonus: float = GAMMA) -> Floats:
     """S from S_q (n,) and S_c (n, k), shape (n, k)."""
     together = (asked[:, None] > 0) & (chosen > 0)
-    return ALPHA * asked[:, None] + BETA * chosen + bonus * together
-
-
-def weighed(memory: EventMemory, wanted: Iterable[str], weights: Mapping[str, float]) -> Floats:
-    """Overlap of the terms ``wanted`` with each field, weighed and added up, shape (n,)."""
-    scores = np.zeros(len(memory))
-    for field, weight in weights.items():
-        scores += weight * memory.overlap(field, wanted)
+    scores: Floats = ALPHA * asked[:, None] + BETA * chosen + bonus * together
     return scores
 
 
 def _choice(memory: EventMemory, choice: str, one_token_phrases: bool) -> Floats:
     wanted = content(choice)
-    scores = np.zeros(len(memory))
-    exact = np.zeros(len(memory), dtype=bool)
-    needle = phrase(choice)
-    for field in FIELDS:
-        shared = memory.overlap(field, wanted)
-        scores += CHOICE_WEIGHTS[field] * shared
-        if wanted and (one_token_phrases or len(wanted) >= PHRASE_TERMS):
-            texts = memory.phrases[field]
-            for position in np.flatnonzero((shared == len(wanted)) & ~exact):
-                exact[position] = needle in texts[position]
-    return scores + PHRASE * exact
+    scores = memory.weighed(wanted, CHOICE_WEIGHTS)
+    if one_token_phrases or len(wanted) >= PHRASE_TERMS:
+        scores[memory.with_phrase(choice)] += PHRASE
+    return scores

@@ -37,7 +37,7 @@ def five_fields(memory: EventMemory, position: int) -> str:
     record = memory.records[position]
     fields = {
         "EVENT": record.event,
-        "PEOPLE": ", ".join(memory.people(position)),
+        "PEOPLE": ", ".join(memory.names(record)),
         "OBJECTS": record.objects,
         "PLACE": record.place,
         "DIALOGUE": record.dialogue,
@@ -55,7 +55,7 @@ def headline(memory: EventMemory, position: int) -> str:
 
 
 def _time(memory: Memory, position: int) -> str:
-    return stamp(memory.windows[position].start)
+    return stamp(memory.windows.start(position))
 
 
 def fit(items: Iterable[tuple[int, str]], limit: int) -> list[tuple[int, str]]:

@@ -50,4 +50,4 @@ def frequency(memory: EventMemory, query: Query, scored: Scored) -> Direct | Non
 
 
 def _distinct(memory: EventMemory, positions: NDArray[np.int64]) -> int:
-    return len({memory.windows[position].start for position in positions})
+    return len({memory.windows.start(position) for position in positions})

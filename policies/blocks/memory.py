@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from policies.blocks.postings import Postings
+from policies.blocks.store import Windows
 from policies.blocks.tokens import terms
 from policies.contract import Window
 
@@ -20,7 +21,7 @@ class Memory:
     """Raw memory: the observed windows and a BM25 index of their text. Window i is document i of ``text``."""
 
     def __init__(self) -> None:
-        self.windows: list[Window] = []
+        self.windows = Windows()
         self.text = Postings()
 
     def __len__(self) -> int:
@@ -34,4 +35,4 @@ class Memory:
 
     def references(self, positions: Sequence[int]) -> tuple[int, ...]:
         """``Window.index`` of the windows at ``positions``, each once, for ``Answer.evidence``."""
-        return tuple(dict.fromkeys(self.windows[position].index for position in positions))
+        return tuple(dict.fromkeys(self.windows.index_of(position) for position in positions))

@@ -150,4 +150,4 @@ def _title(query: Query, section: int) -> str:
 
 
 def _line(memory: Memory, slot: _Slot, body: str) -> str:
-    return f"#{memory.windows[slot.position].index} score {slot.score:.1f} {body}"
+    return f"#{memory.windows.index_of(slot.position)} score {slot.score:.1f} {body}"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from policies.blocks.memory import Memory
 from policies.blocks.postings import Floats
 from policies.blocks.tokens import content
@@ -23,7 +21,7 @@ def choice_hit_counts(memory: Memory, query: Query) -> list[int]:
 
     The rule is not given by the source; what is given is that these differ from ``support_counts``.
     """
-    return [int(np.count_nonzero(memory.text.overlap(content(text)))) for text in query.choices.values()]
+    return [memory.text.holding(content(text)) for text in query.choices.values()]
 
 
 def leader(values: Floats | list[int], least: float, ratio: float, lead: float) -> int | None:

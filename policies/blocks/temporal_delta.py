@@ -11,7 +11,7 @@ import re
 import numpy as np
 
 from policies.blocks.events import EventMemory
-from policies.blocks.fields import question_weights, weighed
+from policies.blocks.fields import question_weights
 from policies.blocks.route import Direct
 from policies.blocks.select import latest
 from policies.blocks.times import choose, read_time
@@ -44,7 +44,7 @@ def temporal_delta(memory: EventMemory, query: Query) -> Direct | None:
     anchor = _anchor(memory, query)
     if anchor is None:
         return None
-    letter = choose(times, memory.windows[anchor].start, query.time)
+    letter = choose(times, memory.windows.start(anchor), query.time)
     return None if letter is None else Direct(letter, ROUTE, (anchor,))
 
 
@@ -53,7 +53,7 @@ def _anchor(memory: EventMemory, query: Query) -> int | None:
     subject = content(query.question) - _TIME_WORDS
     if not subject or not len(memory):
         return None
-    strength = weighed(memory, subject, question_weights(query.question))
+    strength = memory.weighed(subject, question_weights(query.question))
     held = np.sum([memory.holds((term,)) for term in subject], axis=0)
     acted = memory.holds(subject, ACTION)
     strength[(held < min(TERMS, len(subject))) | ~acted] = 0

@@ -71,7 +71,7 @@ def rank_windows(memory: Memory, query: Query, scored: Scored, letter: str | Non
         if len(chosen) == count or of_answer[at] <= 0:
             break
         clear = all(abs(_middle(memory, at) - _middle(memory, other)) >= APART for other in chosen)
-        if memory.windows[at].frames and clear:
+        if memory.windows.has_frames(at) and clear:
             chosen.append(at)
     return chosen
 
@@ -83,8 +83,7 @@ def _context(query: Query, items: Iterable[tuple[int, str]], limit: int) -> str:
 
 
 def _middle(memory: Memory, position: int) -> float:
-    window = memory.windows[position]
-    return (window.start + window.end) / 2
+    return (memory.windows.start(position) + memory.windows.end(position)) / 2
 
 
 def _kept(text: Answer, why: str) -> Answer:

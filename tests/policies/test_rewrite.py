@@ -63,13 +63,13 @@ def state(memory: EventMemory) -> list[Any]:
     """Everything a policy can read of a memory."""
     query = Query("q", "EntityLog", "Who put mug 3 on the table and said ok?", {"A": "Ada"}, 1e9)
     lines = [five_fields(memory, at) for at in range(len(memory))]
-    return [memory.windows, memory.records, lines, fields_question(memory, query).tolist(), memory.phrases]
+    return [[*memory.windows], [*memory.records], lines, fields_question(memory, query).tolist()]
 
 
 def test_a_reply_becomes_the_record() -> None:
     memory, rewriter = build(lambda build: BuildReply(VALUE))
     assert memory.records[0] == Record(
-        "Ada waters the fern.", ("Ada", "two men"), "fern, can", "balcony", "Ada: Ben likes it dry.\nNobody answers"
+        "Ada waters the fern.", ("Ada", "two men"), "fern, can", "balcony", "Ada: Ben likes it dry. Nobody answers"
     )
     assert five_fields(memory, 0) == (
         "[DAY1 00:00] | EVENT: Ada waters the fern. | PEOPLE: Ada | OBJECTS: fern, can | PLACE: balcony"
