@@ -125,13 +125,14 @@ def parse_completion(body: bytes) -> Completion:
     finish = choices[0].get("finish_reason")
     finish = finish if isinstance(finish, str) else ""
     text = without_thinking(raw)
+    usage = parse_usage(value.get("usage"))
     return Completion(
         kind=_kind(text, refusal, finish),
         text=text,
         raw=raw or refusal,
         finish_reason=finish[:64],
         model=str(value.get("model") or "")[:200],
-        usage=parse_usage(value.get("usage")),
+        usage=usage if usage and (usage.completion or not raw) else None,
     )
 
 
@@ -174,8 +175,8 @@ def parse_usage(value: Any) -> Reported | None:
     # Transcriptions report input and output tokens instead, or a duration and no tokens.
     prompt = _count(value.get("prompt_tokens", value.get("input_tokens")))
     completion = _count(value.get("completion_tokens", value.get("output_tokens", 0)))
-    if prompt is None or completion is None:
-        return None
+    if not prompt or completion is None:
+        return None  # nothing is sent without a prompt: an endpoint that says so does not count
     total = _count(value.get("total_tokens"))
     if total is not None:
         completion = max(completion, total - prompt)  # some endpoints leave reasoning out of completion_tokens

@@ -101,6 +101,7 @@ def test_think_blocks_take_linear_time() -> None:
             {"prompt_tokens": 10, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 99}},
             Reported(10, 5, 0, 10),
         ),
+        ({"prompt_tokens": 0, "completion_tokens": 0}, None),
         ({"prompt_tokens": -1, "completion_tokens": 5}, None),
         ({"prompt_tokens": True, "completion_tokens": 5}, None),
         ({"prompt_tokens": 10**30, "completion_tokens": 5}, None),
@@ -112,6 +113,15 @@ def test_think_blocks_take_linear_time() -> None:
 )
 def test_usage(usage: Any, expected: Any) -> None:
     assert parse_usage(usage) == expected
+
+
+def test_text_without_a_token_is_not_believed() -> None:
+    def usage(content: str) -> Any:
+        reply = {"choices": [{"message": {"content": content}}], "usage": {"prompt_tokens": 9, "completion_tokens": 0}}
+        return parse_completion(json.dumps(reply).encode()).usage
+
+    assert usage("some text") is None
+    assert usage("") == Reported(9, 0, 0, 0)
 
 
 JSON = st.recursive(
