@@ -38,6 +38,8 @@ TRANSIENT = {408, 409, 425, 429}
 NOT_SENT = {"ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError"}
 """Names of the HTTP library's errors for a request that never left; the library differs between versions."""
 NO_SUCH_MODEL = re.compile(r"model_not_found|\bmodel\b[^.]{0,120}(not found|not exist|unknown|invalid)", re.IGNORECASE)
+NOT_TAKEN = re.compile(r"\b(image|audio|multimodal)\b.{0,40}\bnot supported", re.IGNORECASE)
+"""A model without eyes or ears; llama.cpp's server says so with status 500, and says it every time."""
 ADAPTATIONS = 8
 """Refused parameters that one call may learn."""
 CONNECTS = 5
@@ -235,7 +237,7 @@ class Client:
             return ModelError(f"{self.where}: no such model or address ({status}): {message}; check model and base_url")
         if status == 402 or (status == 429 and "insufficient_quota" in _message(error) + str(error.code)):
             return ModelError(f"{self.where}: the account has no credit left ({status}): {message}")
-        if status in TRANSIENT or status >= 500:
+        if (status in TRANSIENT or status >= 500) and not NOT_TAKEN.search(_message(error)):
             return _Transient(f"status {status}: {message}", _retry_after(error.response.headers))
         if status in (400, 422):
             parameter = refused_parameter(error.body, _message(error), arguments)

@@ -108,6 +108,7 @@ class Studio:
         """Whether it takes response_format verbose_json."""
         self.fails: Callable[[int], int | None] = lambda number: None
         """Status to refuse request ``number`` (from 0) with."""
+        self.excuse = "refused"
         self.say: Callable[[list[int]], str] = lambda shown: f"- Bars {shown[0]} to {shown[-1]}."
         self.usage: dict[str, Any] = {"type": "duration", "seconds": 30}
         self.delay = 0.0
@@ -128,7 +129,7 @@ class Studio:
                     number, studio._number = studio._number, studio._number + 1
                 time.sleep(studio.delay)
                 if (status := studio.fails(number)) is not None:
-                    self._give(status, {"error": {"message": f"refused with {status}"}})
+                    self._give(status, {"error": {"message": studio.excuse, "code": status}})
                 elif self.path == "/v1/chat/completions":
                     self._give(*studio.caption(json.loads(body)))
                 else:

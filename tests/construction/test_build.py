@@ -255,6 +255,11 @@ def test_windows_that_a_model_refuses_or_says_nothing_of(
 def test_a_model_that_takes_no_pictures(studio: Studio, config: Any, clips: Path, tmp_path: Path) -> None:
     studio.fails = lambda number: 400
     assert "refused the request (400)" in refused(tmp_path / "out", config(), clips / "day.mp4")
+    studio.fails = lambda number: 500
+    studio.excuse = "image input is not supported - hint: you may need to provide the mmproj"  # llama.cpp's words
+    asked = studio.asked
+    told = refused(tmp_path / "out", config(), clips / "day.mp4")
+    assert "refused the request (500): image input is not supported" in told and studio.asked == asked + 4
     studio.fails = lambda number: None
     studio.say = lambda shown: " \n"
     told = refused(tmp_path / "out", config(), clips / "day.mp4")
