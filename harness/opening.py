@@ -199,4 +199,5 @@ def development_words(data: Dataset) -> DataWords:
     }
     names = {name for name in speakers if name in said and name.casefold() not in said}
     texts = [text for q in questions for text in (q.question, *q.choices.values())]
-    return data_words(names, [*videos, *(q.id for q in questions)], texts)
+    captions = (text for w in windows for text in w.captions)
+    return data_words(names, [*videos, *(q.id for q in questions)], texts, captions)

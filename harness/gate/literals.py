@@ -9,12 +9,16 @@ import ast
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from importlib import resources
+from typing import TypeVar
 
 from harness.gate.interface import Finding
 from harness.gate.rules import StaticLimits
 from harness.gate.source import escape
+from harness.gate.spelled import Assembled, assembled
 from principles.h0 import StaticRules
 
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
@@ -24,6 +28,13 @@ RUN = re.compile(r"[A-Za-z0-9+/=_-]+")
 HEX = re.compile(r"[0-9a-fA-F]{32,}")
 LETTERS_ONLY = re.compile(r"[A-Ha-h][\s,;|]*")
 PHRASE_WORDS = 5
+WHOLE_WORDS = 3
+FEW = 6
+"""Questions and choices that hold a word, at most, for it to be one of the data's own."""
+OWN_WORDS = 6
+OWN_SHARE = 0.4
+"""So many different words of the data, and such a share of all that the constants hold, are a table of the data and no
+list of a policy's own. Not given by the source."""
 
 
 def words(text: str) -> Iterator[tuple[str, int]]:
@@ -40,9 +51,18 @@ class DataWords:
     names: frozenset[str] = frozenset()
     ids: frozenset[str] = frozenset()
     phrases: frozenset[tuple[str, ...]] = frozenset()
+    """Five words in a row of a question or choice."""
+    choices: frozenset[tuple[str, ...]] = frozenset()
+    """Whole choices of three words or more."""
+    own: frozenset[str] = frozenset()
+    """Words of few questions and choices that are no words of the building blocks."""
+    captions: frozenset[int] = frozenset()
+    """Digests (of this process) of five words in a row that at most two captions share."""
 
 
-def data_words(names: Iterable[str], ids: Iterable[str], questions: Iterable[str]) -> DataWords:
+def data_words(
+    names: Iterable[str], ids: Iterable[str], questions: Iterable[str], captions: Iterable[str] = ()
+) -> DataWords:
     """The words of a development split.
 
     ``names`` are people's names; ``ids`` the data set's own question and video ids (those of under six characters
@@ -50,15 +70,32 @@ def data_words(names: Iterable[str], ids: Iterable[str], questions: Iterable[str
     five words in a row that at most two texts share: what recurs ("when was the last time") is a form of question,
     which a policy may know, and what is rare is an item, which it may not.
     """
-    counts: Counter[tuple[str, ...]] = Counter()
-    for question in questions:
-        counts.update(set(_phrases([word for word, _ in words(question)])))
+    texts = [[word for word, _ in words(question)] for question in questions]
     parts = {part.casefold() for name in names for part in WORD.findall(name) if len(part) >= 3}
+    held = Counter(word for text in texts for word in set(text))
     return DataWords(
         names=frozenset(parts),
         ids=frozenset(i.casefold() for i in ids if len(i) >= 6),
-        phrases=frozenset(phrase for phrase, count in counts.items() if count <= 2),
+        phrases=_rare(phrase for text in texts for phrase in set(_phrases(text))),
+        choices=frozenset(tuple(text) for text in texts if len(text) >= WHOLE_WORDS),
+        own=frozenset(w for w, count in held.items() if len(w) >= 4 and count <= FEW and w not in general_words()),
+        captions=_rare(hash(phrase) for text in captions for phrase in _phrases([word for word, _ in words(text)])),
     )
+
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+def _rare(found: Iterable[Key]) -> frozenset[Key]:
+    return frozenset(key for key, count in Counter(found).items() if count <= 2)
+
+
+@lru_cache(maxsize=1)
+def general_words() -> frozenset[str]:
+    """Every word in the text of the building blocks: words of no data set."""
+    blocks = resources.files("policies.blocks")
+    texts = [file.read_text(encoding="utf-8") for file in blocks.iterdir() if file.name.endswith(".py")]
+    return frozenset(word for text in texts for word, _ in words(text))
 
 
 def _phrases(sequence: list[str]) -> Iterator[tuple[str, ...]]:
@@ -85,21 +122,71 @@ def check_words(path: str, text: str, data: DataWords, allowed: StaticRules) -> 
                 yield Finding(rule="S11", path=path, line=number, message=f"an id of the data: {escape(known, 60)}")
     sequence = [word for word, _ in found]
     for start, phrase in enumerate(_phrases(sequence)):
-        if phrase in data.phrases:
-            message = f"words of a question: {escape(' '.join(phrase), 80)}"
+        if phrase in data.phrases or hash(phrase) in data.captions:
+            message = f"words of the data: {escape(' '.join(phrase), 80)}"
             yield Finding(rule="S11", path=path, line=found[start][1], message=message)
+
+
+def check_text(path: str, tree: ast.AST, data: DataWords, allowed: StaticRules) -> Iterator[Finding]:
+    """S11 over a module's constants and names: whole choices, lists of the data's words, text made of pieces."""
+    pieces = list(assembled(tree))
+    for piece in pieces:
+        for word in _held_words(piece, data.names):
+            if word in data.names or word in allowed.gold_words or any(name in word for name in allowed.data_set_words):
+                message = f"a word of the data, put together from pieces: {escape(word, 60)}"
+                yield Finding(rule="S11", path=path, line=piece.line, message=message)
+    skipped = docstrings(tree)
+    constants = [
+        (node.value, node.lineno)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in skipped
+    ]
+    named = [(name, 0) for node in ast.walk(tree) if (name := identifier(node))]
+    yield from check_strings(path, [*constants, *named], data, [piece.text for piece in pieces])
+
+
+def _held_words(piece: Assembled, names: frozenset[str]) -> Iterator[str]:
+    yield from (word for word, _ in words(piece.text))
+    if piece.run:
+        run = piece.text.casefold()
+        yield from (name for name in names if len(name) >= 4 and name in run)
+
+
+def check_strings(
+    path: str, strings: Sequence[tuple[str, int]], data: DataWords, pieces: Sequence[str] = ()
+) -> Iterator[Finding]:
+    """S11 over texts with their lines; ``pieces`` may hold words too, but prove no word a policy's own."""
+    for text, line in strings:
+        if tuple(word for word, _ in words(text)) in data.choices:
+            yield Finding(rule="S11", path=path, line=line, message=f"a choice of a question: {escape(text, 60)}")
+    held = {word for text, _ in strings for word, _ in words(text) if len(word) >= 4}
+    found = sorted((held | {word for text in pieces for word, _ in words(text)}) & data.own)
+    strange = (held - general_words()) | set(found)
+    if len(found) >= OWN_WORDS and len(found) >= OWN_SHARE * len(strange):
+        message = f"{len(found)} words that few questions of the data share, {escape(', '.join(found[:5]), 80)} ..."
+        yield Finding(rule="S11", path=path, message=message)
+
+
+def identifier(node: ast.AST) -> str:
+    """The name that a node gives or uses; empty where it has none."""
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name) | ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+            return name
+        case ast.arg(arg=name) | ast.keyword(arg=str() as name):
+            return name
+    return ""
 
 
 def check_literals(path: str, tree: ast.AST, limits: StaticLimits) -> Iterator[Finding]:
     """S12 and S13 over the constants of one module."""
-    docstrings = _docstrings(tree)
+    skipped = docstrings(tree)
     constants, characters = 0, 0
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant):
             constants += 1
-            if isinstance(node.value, str) and id(node) not in docstrings:
+            if isinstance(node.value, str) and id(node) not in skipped:
                 characters += len(node.value)
-            yield from _constant(path, node, id(node) in docstrings, limits)
+            yield from _constant(path, node, id(node) in skipped, limits)
         elif isinstance(node, ast.List | ast.Tuple | ast.Set | ast.Dict):
             yield from _table(path, node, limits)
     if constants > limits.constants:
@@ -109,7 +196,8 @@ def check_literals(path: str, tree: ast.AST, limits: StaticLimits) -> Iterator[F
         yield Finding(rule="S13", path=path, message=message)
 
 
-def _docstrings(tree: ast.AST) -> set[int]:
+def docstrings(tree: ast.AST) -> set[int]:
+    """``id`` of every docstring's node."""
     found: set[int] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and node.body:
@@ -125,6 +213,9 @@ def _constant(path: str, node: ast.Constant, docstring: bool, limits: StaticLimi
         value = value.decode("latin-1")
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 10**limits.number_digits:
         message = f"an integer of more than {limits.number_digits} digits"
+        yield Finding(rule="S12", path=path, line=line, message=message)
+    if isinstance(value, float) and len(re.sub(r"e.*|\D", "", repr(value)).strip("0")) > limits.number_digits:
+        message = f"a number of more than {limits.number_digits} digits"
         yield Finding(rule="S12", path=path, line=line, message=message)
     if not isinstance(value, str):
         return
@@ -159,6 +250,8 @@ def _entropy(text: str) -> float:
 
 def answer_string(text: str, letters: int) -> bool:
     """Whether ``text`` is nothing but choice letters, more than an ordered list of them."""
+    if re.fullmatch(r"[0-4]+", text):
+        return len(text) >= letters
     if not re.fullmatch(f"(?:{LETTERS_ONLY.pattern})+", text):
         return False
     found = re.findall(r"[A-Ha-h]", text)
@@ -174,18 +267,22 @@ def _table(path: str, node: ast.List | ast.Tuple | ast.Set | ast.Dict, limits: S
     letters = [v.value for v in values if isinstance(v, ast.Constant) and _is_letter(v.value)]
     if len(letters) >= limits.answer_letters and len(set(letters)) < len(letters):
         yield Finding(rule="S13", path=path, line=node.lineno, message=f"a table of {len(letters)} choice letters")
+    places = [v.value for v in values if isinstance(v, ast.Constant) and type(v.value) is int and 0 <= v.value < 5]
+    if len(places) >= limits.answer_letters and len(set(places)) < len(places) == len(values):
+        yield Finding(rule="S13", path=path, line=node.lineno, message=f"a table of {len(places)} places of choices")
 
 
 def _is_letter(value: object) -> bool:
     return isinstance(value, str) and len(value) == 1 and "A" <= value <= "H"
 
 
-def check_json(path: str, value: object, limits: StaticLimits) -> Iterator[Finding]:
-    """S12 and S13 for a .json file, by the same parameters."""
+def check_json(path: str, value: object, data: DataWords, limits: StaticLimits) -> Iterator[Finding]:
+    """S11, S12 and S13 for a .json file, by the same parameters."""
     leaves = list(_leaves(value))
     if len(leaves) > limits.table_items:
         yield Finding(rule="S13", path=path, message=f"{len(leaves)} values; at most {limits.table_items}")
     strings = [leaf for leaf in leaves if isinstance(leaf, str)]
+    yield from check_strings(path, [(text, 0) for text in strings], data)
     for text in strings:
         if len(text) > limits.string_chars or encoded(text, limits.run_chars):
             yield Finding(rule="S12", path=path, message=f"long or encoded text: {escape(text, 60)}")

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 
-def _set(text: str) -> frozenset[str]:
+def names(text: str) -> frozenset[str]:
+    """A set of the words of ``text``."""
     return frozenset(text.split())
 
 
@@ -42,13 +43,21 @@ class StaticLimits:
     answer_letters: int
     """Choice letters in one table or one string."""
     number_digits: int
-    """Digits of one integer constant."""
+    """Digits of one numeric constant."""
+    letters: int
+    """Choice letters in a package, alone or in strings of nothing else."""
+    numbers: int
+    """Different large numbers in a package that are no multiples of ten."""
+    round_below: int
+    """Numbers below this are not counted."""
+    name_chars: int
+    """Characters of one identifier."""
 
 
 UNSTABLE_BUILTINS: frozenset[str] = frozenset({"hash", "id"})
 """Built-ins whose value differs between processes, or serves to key stored answers."""
 
-UNSAFE_MODULE_NAMES: frozenset[str] = _set(
+UNSAFE_MODULE_NAMES: frozenset[str] = names(
     "os sys builtins io socket ctypes pickle marshal inspect gc importlib subprocess threading multiprocessing signal "
     "shutil pathlib tempfile codecs types traceback linecache runpy pkgutil site atexit faulthandler mmap fcntl "
     "resource select selectors asyncio ssl http urllib platform pty pwd grp zlib base64 binascii hashlib shelve "
@@ -56,7 +65,7 @@ UNSAFE_MODULE_NAMES: frozenset[str] = _set(
 )
 """Module names that may not be reached as an attribute or from-import of an allowed module."""
 
-CALLS: frozenset[str] = _set(
+CALLS: frozenset[str] = names(
     "dataclasses.make_dataclass typing.get_type_hints typing.ForwardRef string.Formatter operator.attrgetter "
     "operator.methodcaller functools.singledispatch functools.singledispatchmethod enum.EnumType "
     "contextlib.redirect_stdout contextlib.redirect_stderr numpy.load numpy.save numpy.savez numpy.savez_compressed "
@@ -70,7 +79,7 @@ CALL_PREFIXES: tuple[str, ...] = (
 )  # fmt: skip
 """Parts of allowed modules that may not be used."""
 
-DUNDERS: frozenset[str] = _set(
+DUNDERS: frozenset[str] = names(
     "__init__ __post_init__ __len__ __iter__ __next__ __getitem__ __contains__ __eq__ __ne__ __lt__ __le__ __gt__ "
     "__ge__ __hash__ __repr__ __str__ __bool__ __call__ __add__ __sub__ __mul__ __enter__ __exit__ __slots__ __all__"
 )
@@ -78,7 +87,7 @@ DUNDERS: frozenset[str] = _set(
 
 DUNDER_READS: frozenset[str] = frozenset({"__init__", "__post_init__", "__name__"})
 
-DECORATORS: frozenset[str] = _set(
+DECORATORS: frozenset[str] = names(
     "dataclass dataclasses.dataclass staticmethod classmethod property functools.lru_cache functools.cache "
     "functools.cached_property functools.wraps functools.total_ordering contextlib.contextmanager typing.overload "
     "typing.final abc.abstractmethod enum.unique typing.runtime_checkable"

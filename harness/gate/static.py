@@ -10,29 +10,19 @@ import json
 import time
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from harness.gate.interface import Decision, Finding, StageVerdict
-from harness.gate.literals import DataWords, check_json, check_literals, check_words
+from harness.gate.keys import check_keys
+from harness.gate.literals import DataWords, check_json, check_literals, check_text, check_words
 from harness.gate.rules import StaticLimits
 from harness.gate.size import check_lines, check_nesting, check_size
 from harness.gate.source import check_characters, check_files, decode, escape
-from harness.gate.syntax import check_syntax, module
+from harness.gate.syntax import check_syntax, imported_names, module
+from harness.gate.tables import check_package
 from principles.h0 import Constitution, StaticRules
 
 MOST_FINDINGS = 50
 """Findings kept in a verdict; the rest are counted in its reason."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Context:
-    """What every file of a package is checked against."""
-
-    allowed: StaticRules
-    limits: StaticLimits
-    data: DataWords
-    siblings: frozenset[str]
-    """Module names of the package's own files."""
 
 
 def check(files: Mapping[str, bytes], constitution: Constitution, data: DataWords) -> StageVerdict:
@@ -44,8 +34,7 @@ def check(files: Mapping[str, bytes], constitution: Constitution, data: DataWord
     """
     started = time.perf_counter()
     limits = StaticLimits(**constitution.static.limits)
-    siblings = frozenset(path.removesuffix(".py") for path in files if path.endswith(".py"))
-    findings = list(_findings(files, _Context(constitution.static, limits, data, siblings)))
+    findings = list(_findings(files, limits, constitution.static, data))
     findings.sort(key=lambda f: (f.path, f.line, f.rule, f.message))
     return StageVerdict(
         stage="static",
@@ -64,25 +53,43 @@ def _reason(findings: list[Finding]) -> str:
     return f"{first.rule} {first.path}:{first.line} {first.message}{more}"
 
 
-def _findings(files: Mapping[str, bytes], context: _Context) -> Iterator[Finding]:
-    file_findings = list(check_files(files, context.limits))
+def _findings(
+    files: Mapping[str, bytes], limits: StaticLimits, allowed: StaticRules, data: DataWords
+) -> Iterator[Finding]:
+    file_findings = list(check_files(files, limits))
     yield from file_findings
     if file_findings:  # too big or oddly named: nothing of it is parsed
         return
+    trees: dict[str, ast.Module] = {}
     for path in sorted(files):
-        yield from _file(path, files[path], context)
+        yield from _file(path, files[path], data, limits, allowed, trees)
+    siblings = {path.removesuffix(".py"): frozenset[str]() for path in files if path.endswith(".py")}
+    siblings |= {path.removesuffix(".py"): imported_names(tree) for path, tree in trees.items()}
+    for path, tree in trees.items():
+        yield from check_syntax(module(path, tree, allowed, siblings))
+        yield from check_literals(path, tree, limits)
+        yield from check_text(path, tree, data, allowed)
+    yield from check_keys(trees)
+    yield from check_package(trees, limits)
 
 
-def _file(path: str, content: bytes, context: _Context) -> Iterator[Finding]:
-    limits = context.limits
+def _file(
+    path: str,
+    content: bytes,
+    data: DataWords,
+    limits: StaticLimits,
+    allowed: StaticRules,
+    trees: dict[str, ast.Module],
+) -> Iterator[Finding]:
+    """Rules over one file's text; a Python file that parses and is small enough to be walked goes into ``trees``."""
     text, broken = decode(path, content)
     yield from broken
     if broken:
         return
     yield from check_characters(path, text)
-    yield from check_words(path, text, context.data, context.allowed)
+    yield from check_words(path, text, data, allowed)
     if path.endswith(".json"):
-        yield from _json(path, text, limits)
+        yield from _json(path, text, data, limits)
         return
     yield from check_lines(path, text, limits)
     tree, error = parse(path, text)
@@ -91,10 +98,8 @@ def _file(path: str, content: bytes, context: _Context) -> Iterator[Finding]:
         return
     sizes = list(check_size(path, tree, limits))
     yield from sizes
-    if any(f.line == 0 for f in sizes):  # the tree itself is too big or too deep to look at node by node
-        return
-    yield from check_syntax(module(path, tree, context.allowed, context.siblings))
-    yield from check_literals(path, tree, limits)
+    if not any(f.line == 0 for f in sizes):  # else the tree itself is too big or too deep to look at node by node
+        trees[path] = tree
 
 
 def parse(path: str, text: str) -> tuple[ast.Module | None, Finding | None]:
@@ -110,11 +115,11 @@ def parse(path: str, text: str) -> tuple[ast.Module | None, Finding | None]:
         return None, Finding(rule="S04", path=path, message=f"does not parse: {type(error).__name__}")
 
 
-def _json(path: str, text: str, limits: StaticLimits) -> Iterator[Finding]:
+def _json(path: str, text: str, data: DataWords, limits: StaticLimits) -> Iterator[Finding]:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
         yield Finding(rule="S04", path=path, message=f"not JSON: {escape(str(error), 120)}")
         return
     yield from check_nesting(path, value, limits)
-    yield from check_json(path, value, limits)
+    yield from check_json(path, value, data, limits)

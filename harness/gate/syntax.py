@@ -22,8 +22,8 @@ class Module:
     path: str
     tree: ast.Module
     allowed: StaticRules
-    siblings: frozenset[str]
-    """Module names of the package's own files."""
+    siblings: Mapping[str, frozenset[str]]
+    """Module names of the package's own files, each with the names that it imports itself."""
     aliases: Mapping[str, str]
     """Dotted name behind each imported local name."""
     modules: frozenset[str]
@@ -55,7 +55,17 @@ class Module:
         return isinstance(node, ast.Name) and node.id in self.modules
 
 
-def module(path: str, tree: ast.Module, allowed: StaticRules, siblings: frozenset[str]) -> Module:
+def imported_names(tree: ast.Module) -> frozenset[str]:
+    """Names that a module has from elsewhere."""
+    return frozenset(
+        (name.asname or name.name).split(".")[0]
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in node.names
+    )
+
+
+def module(path: str, tree: ast.Module, allowed: StaticRules, siblings: Mapping[str, frozenset[str]]) -> Module:
     """Collect imports and definitions of a parsed file."""
     aliases: dict[str, str] = {}
     functions: set[str] = set()
@@ -117,6 +127,10 @@ def _import_from(m: Module, node: ast.ImportFrom) -> Iterator[Finding]:
             yield m.finding("S05", node, "import * hides what is used")
         elif name.name.startswith("_"):
             yield m.finding("S07", node, f"private name {escape(name.name)} imported")
+        elif own and name.name in m.siblings.get(base, ()):
+            yield m.finding(
+                "S05", node, f"{escape(name.name)} is imported by {base}; import it from where it is defined"
+            )
         elif name.name in rules.UNSAFE_MODULE_NAMES and not own:
             yield m.finding("S05", node, f"module {name.name} reached through {escape(base)}")
         else:
@@ -147,6 +161,8 @@ def _attribute(m: Module, node: ast.Attribute) -> Iterator[Finding]:
             yield m.finding("S07", node, f"private attribute {escape(name)} of an imported name")
         elif name in rules.UNSAFE_MODULE_NAMES:
             yield m.finding("S06", node, f"module {name} reached through {escape(m.dotted(node.value))}")
+        elif name in m.siblings.get(m.dotted(node.value), ()):
+            yield m.finding("S05", node, f"{name} is imported by {escape(m.dotted(node.value))}; import it itself")
     yield from _dotted_use(m, node, m.dotted(node))
 
 

@@ -114,7 +114,10 @@ def test_the_lineage_agrees_with_the_packages() -> None:
 @pytest.mark.parametrize("name", library.names())
 def test_every_released_policy_passes_the_static_rules(name: str) -> None:
     verdict = check(library.load(name), H0.constitution, DataWords())
-    assert verdict.decision is Decision.APPROVE, verdict.reason
+    if name == "longest_option":  # the reference for a shortcut is that shortcut: it is measured, never a candidate
+        assert [finding.rule for finding in verdict.findings] == ["S15"]
+    else:
+        assert verdict.decision is Decision.APPROVE, verdict.reason
 
 
 # ---------------------------------------------------------------- settings
