@@ -223,7 +223,7 @@ def _parts(
             path = f"frames/{name}{part}{clip.file.suffix.lower()}"
             frames.append(FrameFile(path=path, start=round(clip.start, 3)))
             files[path] = clip.file
-            times += [clip.start + at for at in clip.contents.frames]
+            times += [frames[-1].start + at for at in clip.contents.frames]
         windows = finished(one.drafts, sorted(times))
         _check(name, windows)
         if bare := len(one.drafts) - len(windows):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -88,7 +89,9 @@ def _ids(names: Iterable[str]) -> list[str]:
     ids: list[str] = []
     for number, name in enumerate(names, 1):
         one = safe_name(name, f"video-{number}")
-        ids.append(one if one not in ids else f"{one}-{number}")
+        while one in ids:
+            one = f"{one}-{number}"
+        ids.append(one)
     return ids
 
 
@@ -113,9 +116,10 @@ def _files(sources: Sequence[Path]) -> list[tuple[Path, str]]:
             found.append((source, kind))
         else:
             raise UserError(f"{source}: is no video, captions or transcript; known are {ENDINGS}")
-    for path, _ in found:
-        if sum(1 for other, _ in found if other.resolve() == path.resolve()) > 1:
-            raise UserError(f"{path}: is given twice; give it once")
+    given = Counter(path.resolve() for path, _ in found)
+    twice = next((path for path, _ in found if given[path.resolve()] > 1), None)
+    if twice is not None:
+        raise UserError(f"{twice}: is given twice; give it once")
     return found
 
 

@@ -71,6 +71,6 @@ def finished(drafts: Iterable[Draft], frames: Sequence[float]) -> tuple[Window, 
         lines = sorted(draft.lines, key=lambda line: (line.start, line.end))
         captions = tuple(line.text for line in lines if not line.spoken)
         said = tuple(Utterance(line.speaker, line.text) for line in lines if line.spoken)
-        seen = bisect_left(frames, draft.start) < bisect_left(frames, draft.end)
+        seen = bisect_left(frames, round(draft.start, 3)) < bisect_left(frames, round(draft.end, 3))  # as written
         windows.append(Window(index, draft.start, draft.end, captions, said, seen))
     return tuple(windows)

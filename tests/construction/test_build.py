@@ -157,6 +157,7 @@ def test_clips_without_times_follow_one_another(studio: Studio, config: Any, tmp
         make_clip(tmp_path / f"{number}.mp4", length, audio=False, first=100 * number)
     _, data = made(tmp_path / "out", config(), tmp_path / "0.mp4", tmp_path / "1.mp4", video="day", start=60.0)
     assert [(w.start, w.end) for w in data.videos["day"].windows] == [(60.0, 72.0), (72.0, 80.0)]
+    made(tmp_path / "odd", config(), tmp_path / "0.mp4", tmp_path / "1.mp4", video="day", start=60.012_345_678)
     made(tmp_path / "apart", config(), tmp_path / "0.mp4", tmp_path / "1.mp4")
     assert set(load(tmp_path / "apart").videos) == {"0", "1"}
 
