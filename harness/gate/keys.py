@@ -23,70 +23,80 @@ PLAIN = names("str int round float tuple repr ascii abs")
 LETTERWISE = names("set frozenset sorted list enumerate map zip reversed iter filter sum Counter")
 """Calls that take a text apart into letters."""
 RANDOM = frozenset({"Random", "default_rng", "seed"})
+BINDING = ast.Assign | ast.AnnAssign | ast.NamedExpr | ast.For | ast.comprehension
 ROUNDS = 6
 """Times that calls between functions are followed."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    """A function with all that is inside it, or the rest of a module."""
+
+    path: str
+    nodes: tuple[ast.AST, ...]
+
+
 @dataclass
 class _Scope:
-    """What the names of one function stand for."""
+    """What the names of one unit stand for."""
 
     kinds: dict[str, str] = field(default_factory=dict)
 
 
 def check_keys(trees: Mapping[str, ast.Module]) -> Iterator[Finding]:
     """S15 over a whole package."""
-    tables = {name for tree in trees.values() for name in _tables(tree)}
+    units = [unit for path, tree in trees.items() for unit in _units(path, tree)]
+    tables = {name for tree in trees.values() for name in _top(tree)} | {n for u in units for n in _literal(u)}
     known: dict[tuple[str, int], str] = {("answer", 1): "query"}
-    scopes: list[tuple[str, ast.AST, _Scope]] = []
+    attributes: dict[str, str] = {}
+    scopes: list[_Scope] = []
     for _ in range(ROUNDS):
-        before = dict(known)
-        attributes: dict[str, str] = {}
-        scopes = [
-            (path, function, _scope(function, known, attributes))
-            for path, tree in trees.items()
-            for function in _functions(tree)
-        ]
-        for _, function, scope in scopes:
-            for call in ast.walk(function):
-                if isinstance(call, ast.Call):
-                    _hand_over(call, scope, known)
-        if known == before:
+        before = (dict(known), dict(attributes))
+        scopes = [_scope(unit, known, attributes) for unit in units]
+        for unit, scope in zip(units, scopes, strict=True):
+            for node in unit.nodes:
+                if isinstance(node, ast.Call):
+                    _hand_over(node, scope, known)
+        if before == (known, attributes):
             break
-    for path, function, scope in scopes:
-        for node in _own(function):
+    for unit, scope in zip(units, scopes, strict=True):
+        for node in unit.nodes:
             for message in _looks(node, scope, tables):
-                yield Finding(rule="S15", path=path, line=getattr(node, "lineno", 0), message=message)
+                yield Finding(rule="S15", path=unit.path, line=getattr(node, "lineno", 0), message=message)
 
 
-def _functions(tree: ast.Module) -> Iterator[ast.AST]:
-    """The module itself and every function of it."""
-    yield tree
-    yield from (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.Lambda))
-
-
-def _own(function: ast.AST) -> Iterator[ast.AST]:
-    """Nodes of a function, not those of functions inside it."""
-    pending = list(ast.iter_child_nodes(function))
+def _units(path: str, tree: ast.Module) -> Iterator[_Unit]:
+    rest: list[ast.AST] = []
+    pending: list[ast.AST] = [tree]
     while pending:
         node = pending.pop()
-        yield node
-        if not isinstance(node, ast.FunctionDef | ast.Lambda):
+        if isinstance(node, ast.FunctionDef):
+            yield _Unit(path, tuple(ast.walk(node)))
+        else:
+            rest.append(node)
             pending.extend(ast.iter_child_nodes(node))
+    yield _Unit(path, tuple(rest))
 
 
-def _tables(tree: ast.Module) -> Iterator[str]:
-    """Names that hold something written down: bound at the top of a module or class, or to a literal anywhere."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            literal = isinstance(node.value, ast.Dict | ast.Set | ast.List | ast.Tuple) and any(
-                isinstance(inner, ast.Constant) for inner in ast.walk(node.value)
-            )
-            if literal or node in tree.body:
-                yield from (_last(target) for target in targets)
+def _top(tree: ast.Module) -> Iterator[str]:
+    """Names bound at the top of a module: what they hold is written down there."""
+    for node in tree.body:
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            yield from (_last(target) for target in (node.targets if isinstance(node, ast.Assign) else [node.target]))
         elif isinstance(node, ast.ImportFrom) and node.level:
             yield from (name.asname or name.name for name in node.names)
+
+
+def _literal(unit: _Unit) -> Iterator[str]:
+    """Names bound to a table of constants anywhere."""
+    for node in unit.nodes:
+        if isinstance(node, ast.Assign) and _table_of_constants(node.value):
+            yield from (_last(target) for target in node.targets)
+
+
+def _table_of_constants(node: ast.AST) -> bool:
+    kinds = ast.Dict | ast.Set | ast.List | ast.Tuple
+    return isinstance(node, kinds) and any(isinstance(inner, ast.Constant) for inner in ast.walk(node))
 
 
 def _last(node: ast.AST) -> str:
@@ -96,34 +106,37 @@ def _last(node: ast.AST) -> str:
 # ---------------------------------------------------------------- what names stand for
 
 
-def _scope(function: ast.AST, known: Mapping[tuple[str, int], str], attributes: dict[str, str]) -> _Scope:
+def _scope(unit: _Unit, known: Mapping[tuple[str, int], str], attributes: dict[str, str]) -> _Scope:
     scope = _Scope(dict(attributes))
-    if isinstance(function, ast.FunctionDef):
-        for place, argument in enumerate([*function.args.posonlyargs, *function.args.args]):
-            kind = known.get((function.name, place)) or ("query" if argument.arg in ("query", "q") else "")
-            if kind:
-                scope.kinds[argument.arg] = kind
-    for _ in range(3):  # a name may be bound below its use in a loop
-        for node in ast.walk(function):
+    for node in unit.nodes:
+        if isinstance(node, ast.FunctionDef):
+            for place, argument in enumerate([*node.args.posonlyargs, *node.args.args]):
+                kind = known.get((node.name, place)) or ("query" if argument.arg in ("query", "q") else "")
+                _bind(ast.Name(argument.arg), kind, scope, attributes)
+    binding = [n for n in unit.nodes if isinstance(n, BINDING)]
+    before = None
+    while before != scope.kinds:  # a name may be bound below its use in a loop
+        before = dict(scope.kinds)
+        for node in binding:
             if isinstance(node, ast.Assign):
                 for target in node.targets:
                     _bind(target, kind_of(node.value, scope), scope, attributes)
+            elif isinstance(node, ast.For | ast.comprehension):
+                target = node.target.elts[-1] if isinstance(node.target, ast.Tuple) else node.target
+                _bind(target, _items(node.iter, scope), scope, attributes)
             elif isinstance(node, ast.AnnAssign | ast.NamedExpr) and node.value is not None:
                 _bind(node.target, kind_of(node.value, scope), scope, attributes)
-            elif isinstance(node, ast.For | ast.comprehension):
-                kind = _items(node.iter, scope)
-                target = node.target.elts[-1] if isinstance(node.target, ast.Tuple) else node.target
-                _bind(target, kind, scope, attributes)
     return scope
 
 
 def _bind(target: ast.AST, kind: str, scope: _Scope, attributes: dict[str, str]) -> None:
+    """The first meaning that a name is given stays: so that this comes to an end."""
     if not kind:
         return
     if isinstance(target, ast.Name):
-        scope.kinds[target.id] = kind
+        scope.kinds.setdefault(target.id, kind)
     elif isinstance(target, ast.Attribute):
-        scope.kinds[f".{target.attr}"] = attributes[f".{target.attr}"] = kind
+        scope.kinds[f".{target.attr}"] = attributes.setdefault(f".{target.attr}", kind)
 
 
 def _items(iterated: ast.AST, scope: _Scope) -> str:
@@ -213,9 +226,7 @@ def _compared(sides: list[ast.expr], ops: list[ast.cmpop], scope: _Scope, tables
 
 def _written(node: ast.AST, tables: set[str]) -> bool:
     """Whether an expression is a constant, a collection of them, or a name that holds one."""
-    if isinstance(node, ast.List | ast.Tuple | ast.Set | ast.Dict):
-        return any(isinstance(inner, ast.Constant) for inner in ast.walk(node))
-    return isinstance(node, ast.Constant) or _last(node) in tables
+    return _table_of_constants(node) or isinstance(node, ast.Constant) or _last(node) in tables
 
 
 def _looked_up(table: ast.AST, key: ast.AST, scope: _Scope, tables: set[str]) -> Iterator[str]:

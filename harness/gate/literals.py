@@ -129,7 +129,8 @@ def check_words(path: str, text: str, data: DataWords, allowed: StaticRules) -> 
 
 def check_text(path: str, tree: ast.AST, data: DataWords, allowed: StaticRules) -> Iterator[Finding]:
     """S11 over a module's constants and names: whole choices, lists of the data's words, text made of pieces."""
-    pieces = list(assembled(tree))
+    nodes = list(ast.walk(tree))
+    pieces = list(assembled(nodes))
     for piece in pieces:
         for word in _held_words(piece, data.names):
             if word in data.names or word in allowed.gold_words or any(name in word for name in allowed.data_set_words):
@@ -138,10 +139,10 @@ def check_text(path: str, tree: ast.AST, data: DataWords, allowed: StaticRules) 
     skipped = docstrings(tree)
     constants = [
         (node.value, node.lineno)
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in skipped
     ]
-    named = [(name, 0) for node in ast.walk(tree) if (name := identifier(node))]
+    named = [(name, 0) for node in nodes if (name := identifier(node))]
     yield from check_strings(path, [*constants, *named], data, [piece.text for piece in pieces])
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 LETTERS = 4
@@ -26,10 +26,10 @@ class Assembled:
     """Made of single letters in a row: where a word begins and ends in it cannot be told."""
 
 
-def assembled(tree: ast.AST) -> Iterator[Assembled]:
+def assembled(nodes: Iterable[ast.AST]) -> Iterator[Assembled]:
     """Every sum, join and run of letters as one text, and every constant backwards."""
     inner: set[int] = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         line = getattr(node, "lineno", 0)
         if isinstance(node, ast.BinOp | ast.JoinedStr | ast.Call) and id(node) not in inner:
             text = folded(node)
