@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from policies.blocks.extract import FIELDS, Line, read_line
 from policies.blocks.lexicon import SPEAKER
@@ -65,9 +66,9 @@ class Records(Sequence[Record]):
     def __getitem__(self, at: int | slice) -> Record | list[Record]:
         if isinstance(at, slice):
             return [self[position] for position in range(*at.indices(len(self)))]
-        if not -len(self) <= at < len(self):
-            raise IndexError(at)
-        event, people, objects, place, dialogue = self._texts[at % len(self)].split("\n")
+        if at < 0:
+            at += len(self)
+        event, people, objects, place, dialogue = self._texts[at].split("\n")
         return Record(event, tuple(people.split("\t")) if people else (), objects, place, dialogue)
 
 
@@ -106,7 +107,8 @@ class EventMemory(Memory):
 
     def is_name(self, term: str) -> bool:
         """Whether a casefolded word is a person's name, by what was seen so far: a speaker, or mostly capitalised."""
-        return term in self._speakers or self._named[term] >= max(_SIGHTINGS, self._plain[term] + 1)
+        named = self._named.get(term, 0)
+        return term in self._speakers or (named >= _SIGHTINGS and named > self._plain.get(term, 0))
 
     def people(self, position: int) -> list[str]:
         """Names in record ``position``."""
@@ -114,7 +116,7 @@ class EventMemory(Memory):
 
     def names(self, record: Record) -> list[str]:
         """Names in a record."""
-        return [name for name in record.people if any(map(self.is_name, words(name)))]
+        return [name for name in record.people if any(map(self.is_name, _words(name)))]
 
     def overlap(self, field: str, terms: Iterable[str]) -> Floats:
         """|terms and T(field)| for every record, shape (n,); in PEOPLE only names count."""
@@ -122,12 +124,16 @@ class EventMemory(Memory):
 
     def weighed(self, terms: Iterable[str], weights: Mapping[str, float]) -> Floats:
         """Overlap of the distinct ``terms`` with each field, weighed and added up, shape (n,); names as above."""
-        scores = np.zeros(len(self))
-        of_mask = np.array([sum(w for f, w in weights.items() if mask & _BITS[f]) for mask in range(_ALL + 1)])
+        scores = np.zeros(len(self), np.float32)
+        self.weigh(terms, weights, scores)
+        return scores
+
+    def weigh(self, terms: Iterable[str], weights: Mapping[str, float], scores: Floats) -> None:
+        """The same, added to ``scores``."""
+        of_mask = _of_mask(tuple(weights.items()))
         for term in dict.fromkeys(terms):
             positions, masks = self._holding(term)
             np.add.at(scores, positions, of_mask[masks])
-        return scores
 
     def holds(self, terms: Iterable[str], fields: Sequence[str] = FIELDS) -> Bools:
         """Whether any of ``terms`` stands in any of ``fields`` of a record, shape (n,)."""
@@ -149,8 +155,7 @@ class EventMemory(Memory):
             positions, held = self._holding(term)
             masks[positions] = held
             together &= masks
-        needle = phrase(text)
-        return [position for position in map(int, np.flatnonzero(together)) if needle in self._spelled[position]]
+        return self._spelled.holding(np.flatnonzero(together).tolist(), phrase(text))
 
     def _holding(self, term: str) -> tuple[np.ndarray, np.ndarray]:
         positions, masks = self._fields.get(term)
@@ -202,6 +207,13 @@ class EventMemory(Memory):
         self._spelled.append("\n".join(spelled))
 
 
+@lru_cache(maxsize=64)
+def _of_mask(weights: tuple[tuple[str, float], ...]) -> NDArray[np.float32]:
+    """Sum of the weights of the fields in each mask."""
+    sums = [sum(weight for field, weight in weights if mask & _BITS[field]) for mask in range(_ALL + 1)]
+    return np.array(sums, np.float32)
+
+
 _Turn = tuple[str, str, tuple[Word, ...]]
 """Speaker, text and words of something said."""
 
@@ -241,7 +253,8 @@ def _mark(masks: dict[str, int], bit: int, said: Iterable[Word]) -> None:
 
 
 _terms = lru_cache(maxsize=_CACHED_LINES)(content)
-"""T(x) of a name."""
+_words = lru_cache(maxsize=_CACHED_LINES)(words)
+"""T(x) and words of a name."""
 
 
 @lru_cache(maxsize=_CACHED_LINES)
@@ -250,7 +263,7 @@ def _speaker_terms(speaker: str) -> tuple[str, ...]:
 
 
 def _line(text: str) -> str:
-    return text if text.isprintable() else " ".join(text.split())
+    return " ".join(text.split())
 
 
 def _said(dialogue: str) -> str:

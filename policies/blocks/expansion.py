@@ -5,7 +5,7 @@ The source gives the three ideas and their outcome (V15 a regression, V30 and V4
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -25,14 +25,12 @@ LEDGER = 20
 """Records in the ledger. Not given by the source: about as many as there are slots."""
 
 
-def beside(memory: Memory, position: int, width: int = WIDTH) -> list[tuple[int, str]]:
+def beside(memory: Memory, position: int, width: int = WIDTH) -> Iterator[tuple[int, str]]:
     """The windows next to an anchor as (position, text), in order of time; none across a gap in the recording."""
-    found = []
     for at in neighbours([position], width, len(memory)):
         gap = memory.windows.start(max(at, position)) - memory.windows.end(min(at, position))
         if at != position and gap <= ADJACENT * abs(at - position):
-            found.append((at, f"{'before' if at < position else 'after'}: {raw(memory, at)}"))
-    return found
+            yield at, f"{'before' if at < position else 'after'}: {raw(memory, at)}"
 
 
 def narrative(memory: Memory, anchors: Sequence[int]) -> list[tuple[int, str]]:

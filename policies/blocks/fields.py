@@ -58,19 +58,20 @@ def fields_question(memory: EventMemory, query: Query) -> Floats:
 
 def fields_choices(memory: EventMemory, query: Query, one_token_phrases: bool = False) -> Floats:
     """S_c of every record for each choice, shape (n, k) in the order of the choices."""
-    return np.array([_choice(memory, text, one_token_phrases) for text in query.choices.values()]).T
+    rows = np.zeros((len(query.choices), len(memory)), np.float32)  # a choice's scores lie side by side
+    for row, text in zip(rows, query.choices.values(), strict=True):
+        wanted = content(text)
+        memory.weigh(wanted, CHOICE_WEIGHTS, row)
+        if one_token_phrases or len(wanted) >= PHRASE_TERMS:
+            row[memory.with_phrase(text)] += PHRASE
+    return rows.T
 
 
 def totals(asked: Floats, chosen: Floats, bonus: float = GAMMA) -> Floats:
     """S from S_q (n,) and S_c (n, k), shape (n, k)."""
-    together = (asked[:, None] > 0) & (chosen > 0)
-    scores: Floats = ALPHA * asked[:, None] + BETA * chosen + bonus * together
-    return scores
-
-
-def _choice(memory: EventMemory, choice: str, one_token_phrases: bool) -> Floats:
-    wanted = content(choice)
-    scores = memory.weighed(wanted, CHOICE_WEIGHTS)
-    if one_token_phrases or len(wanted) >= PHRASE_TERMS:
-        scores[memory.with_phrase(choice)] += PHRASE
-    return scores
+    scores = np.empty_like(chosen.T)
+    for row, total in zip(chosen.T, scores, strict=True):  # in place: for a year of windows, fresh memory is the cost
+        np.multiply(row, BETA, out=total)
+        total += ALPHA * asked
+        total += bonus * ((asked > 0) & (row > 0)).astype(total.dtype)
+    return scores.T

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from policies.blocks.events import EventMemory
-from policies.blocks.memory import Memory, window_text
+from policies.blocks.memory import Memory
 from policies.blocks.timefmt import stamp
 from policies.contract import Query
 
@@ -29,7 +29,7 @@ def asked_at(query: Query) -> str:
 
 def raw(memory: Memory, position: int) -> str:
     """The window's captions and transcript as they are, after its time."""
-    return f"[{_time(memory, position)}] {one_line(window_text(memory.windows[position]))}"
+    return f"[{_time(memory, position)}] {one_line(memory.windows.text(position))}"
 
 
 def five_fields(memory: EventMemory, position: int) -> str:
@@ -42,14 +42,12 @@ def five_fields(memory: EventMemory, position: int) -> str:
         "PLACE": record.place,
         "DIALOGUE": record.dialogue,
     }
-    return " | ".join(
-        [f"[{_time(memory, position)}]", *(f"{name}: {one_line(text)}" for name, text in fields.items() if text)]
-    )
+    return " | ".join([f"[{_time(memory, position)}]", *(f"{name}: {text}" for name, text in fields.items() if text)])
 
 
 def headline(memory: EventMemory, position: int) -> str:
     """One short line: time, the first of EVENT, PEOPLE."""
-    event = one_line(memory.records[position].event)
+    event = memory.records[position].event
     head = event if len(event) <= HEAD else event[:HEAD].rsplit(" ", 1)[0] + " ..."
     return " | ".join(filter(None, [f"[{_time(memory, position)}] {head}", ", ".join(memory.people(position))]))
 

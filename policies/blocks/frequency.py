@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 
 import numpy as np
-from numpy.typing import NDArray
 
 from policies.blocks.events import EventMemory
 from policies.blocks.route import Direct
@@ -38,16 +37,10 @@ def frequency(memory: EventMemory, query: Query, scored: Scored) -> Direct | Non
     """The choice that clearly recurs together with what is asked, or None."""
     if not _TRIGGER.search(query.question) or any(map(_NUMBER.match, query.choices.values())):
         return None  # a number of times is no thing that records could mention
-    counts = [
-        _distinct(memory, np.flatnonzero((scored.asked > 0) & (scored.chosen[:, column] > 0)))
-        for column in range(len(query.choices))
-    ]
+    starts = memory.windows.starts()
+    counts = [len(np.unique(starts[(scored.asked > 0) & (row > 0)])) for row in scored.chosen.T]
     column = leader(counts, LEAST, RATIO, LEAD)
     if column is None:
         return None
     shared = np.where((scored.asked > 0) & (scored.chosen[:, column] > 0), scored.total[:, column], 0)
     return Direct(list(query.choices)[column], ROUTE, tuple(top(shared, SHOWN)))
-
-
-def _distinct(memory: EventMemory, positions: NDArray[np.int64]) -> int:
-    return len({memory.windows.start(position) for position in positions})

@@ -9,7 +9,7 @@ Neighbours, where asked for, stand inside their anchor's slot and are filled in 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from policies.blocks.formats import SEPARATOR, asked_at, one_line
@@ -24,12 +24,13 @@ GLOBALS = 6
 EACH = 3
 LIMIT = 12_500
 """Records and characters at most (given)."""
+BESIDE = " | "
 ABOVE = "(shown above)"
 """Stands for the text of a record that an earlier slot shows."""
 
 Format = Callable[[int], str]
-"""From a record's position to its text."""
-Beside = Callable[[int], Sequence[tuple[int, str]]]
+"""From a record's position to its text, one line."""
+Beside = Callable[[int], Iterable[tuple[int, str]]]
 """From a record's position to the neighbours that may stand in its slot: (position, text)."""
 
 
@@ -87,7 +88,7 @@ def pack(
     kept: list[_Slot] = []
     slots = _slots(scored)
     for slot in slots:
-        body = ABOVE if slot.position in shown else one_line(show(slot.position))
+        body = ABOVE if slot.position in shown else show(slot.position)
         title = 0 if slot.section in titles else len(SEPARATOR) + len(_title(query, slot.section))
         need = title + len(SEPARATOR) + len(_line(memory, slot, body))
         if need > left:
@@ -102,21 +103,23 @@ def pack(
 
 
 def _fill(shown: dict[int, str], beside: Beside, left: int) -> tuple[int, ...]:
-    """Add to the texts of ``shown`` what still fits of their neighbours, each whole and once; which were added."""
+    """Add neighbours to the texts of ``shown``, each whole and once, until one does not fit; which were added."""
     near: dict[int, None] = {}
     for position in tuple(shown):
         for at, text in beside(position):
-            extra = f" | {one_line(text)}"
-            if at not in shown and at not in near and len(extra) <= left:
-                shown[position] += extra
-                left -= len(extra)
-                near[at] = None
+            if at in shown or at in near:
+                continue
+            left -= len(text) + len(BESIDE)
+            if left < 0:
+                return tuple(near)
+            shown[position] += BESIDE + text
+            near[at] = None
     return tuple(near)
 
 
 def _slots(scored: Scored) -> list[_Slot]:
     """All slots in the order they are filled. The globals are ranked by their best choice's score (not given)."""
-    overall: Floats = scored.total.max(axis=1) if scored.total.shape[1] else scored.asked
+    overall: Floats = scored.total.T.max(axis=0) if scored.total.shape[1] else scored.asked
     general = [_Slot(0, at, float(overall[at])) for at in top(overall, GLOBALS)]
     columns = top_each(scored.total, EACH)
     ranks = [

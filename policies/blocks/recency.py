@@ -33,4 +33,5 @@ def temporal(scores: Floats, question: str, strength: float = STRENGTH) -> Float
         return scores
     place = np.linspace(0, 1, len(scores)) if len(scores) > 1 else np.ones(1)
     shift = strength * (place if wanted > 0 else 1 - place)
-    return scores + (scores > 0) * (shift if scores.ndim == 1 else shift[:, None])
+    rows = scores.T  # the shift is finer than single precision
+    return (rows + (rows > 0) * shift).T

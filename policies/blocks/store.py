@@ -6,7 +6,7 @@ A year of waking life is 700,000 windows; as objects they would be a gigabyte th
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import overload
 
 import numpy as np
@@ -29,6 +29,11 @@ class Texts:
         """Keep ``text`` as number ``len(self)``."""
         self._data += text.encode("utf-8", "surrogatepass")
         self._ends.append(len(self._data))
+
+    def holding(self, numbers: Iterable[int], needle: str) -> list[int]:
+        """Those of ``numbers`` whose text holds ``needle``."""
+        data, ends, wanted = self._data, self._ends, needle.encode("utf-8", "surrogatepass")
+        return [number for number in numbers if data.find(wanted, ends[number], ends[number + 1]) >= 0]
 
     def __getitem__(self, number: int) -> str:
         return self._data[self._ends[number] : self._ends[number + 1]].decode("utf-8", "surrogatepass")
@@ -98,6 +103,16 @@ class Windows(Sequence[Window]):
     def starts(self) -> NDArray[np.float64]:
         """Where each window starts, in seconds, shape (n,)."""
         return np.array(self._starts)
+
+    def text(self, position: int) -> str:
+        """All text of the window: its captions, then its transcript lines with their speakers, a line for each."""
+        first, last = self._lines[position], self._lines[position + 1]
+        texts = [self._texts[at] for at in range(first, last)]
+        turn = self._captions[position]
+        spoken = [
+            f"{who}: {said}" if who else said for who, said in zip(texts[turn::2], texts[turn + 1 :: 2], strict=True)
+        ]
+        return "\n".join(texts[:turn] + spoken)
 
     def _made(self, position: int) -> Window:
         first, last = self._lines[position], self._lines[position + 1]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from policies.blocks.memory import Memory
 from policies.blocks.postings import Floats
 from policies.blocks.tokens import content
@@ -13,7 +15,7 @@ def support_counts(asked: Floats, chosen: Floats) -> list[int]:
 
     ``asked`` is S_q (n,), ``chosen`` S_c (n, k); all eligible records count, shown or not.
     """
-    return [int(count) for count in ((asked[:, None] > 0) & (chosen > 0)).sum(axis=0)]
+    return [int(np.count_nonzero((asked > 0) & (row > 0))) for row in chosen.T]
 
 
 def choice_hit_counts(memory: Memory, query: Query) -> list[int]:

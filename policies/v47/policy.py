@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from policies.blocks.events import EventMemory
 from policies.blocks.expansion import beside
@@ -53,6 +53,6 @@ class Policy:
         """A record as one line."""
         return five_fields(self.memory, position)
 
-    def beside(self, position: int) -> list[tuple[int, str]]:
+    def beside(self, position: int) -> Iterator[tuple[int, str]]:
         """The windows next to a record."""
         return beside(self.memory, position)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from policies.blocks.captions import CaptionMemory
@@ -77,6 +77,6 @@ class Policy:
         """A record, or a window's captions, as one line."""
         return (five_fields if self.components.structured_memory else raw)(self.memory, position)
 
-    def beside(self, position: int) -> list[tuple[int, str]]:
+    def beside(self, position: int) -> Iterator[tuple[int, str]]:
         """The windows next to a record."""
         return beside(self.memory, position)

@@ -32,7 +32,7 @@ ROOT = Path(policies.__file__).parent
 STANDARD = {"re", "math", "collections", "dataclasses", "itertools", "functools", "heapq", "bisect", "json", "typing"}
 ALLOWED = STANDARD | {"policies", "numpy", "statistics", "__future__"}
 BASELINES = {path.name for path in (ROOT / "baselines").iterdir()}
-BLOCKS_MAY_ALSO = {"simplemma", "dateparser", "datetime", "array", "base64", "binascii", "pkgutil"}
+BLOCKS_MAY_ALSO = {"simplemma", "dateparser", "datetime", "array", "base64", "binascii", "hashlib", "pkgutil"}
 WINDOWS = tuple(
     Window(
         at,
