@@ -28,6 +28,8 @@ from policies.contract import Window
 _CACHED_LINES = 16_384
 _SIGHTINGS = 2
 """Windows in which a capitalised word must stand to count as a name. Not given by the source: once may be chance."""
+_LOOKED_AT = 32
+"""Records among which a phrase is looked for without narrowing them down first."""
 _BITS = {field: 1 << number for number, field in enumerate(FIELDS)}
 _ALL = (1 << len(FIELDS)) - 1
 
@@ -132,34 +134,37 @@ class EventMemory(Memory):
         """The same, added to ``scores``."""
         of_mask = _of_mask(tuple(weights.items()))
         for term in dict.fromkeys(terms):
-            positions, masks = self._holding(term)
-            np.add.at(scores, positions, of_mask[masks])
+            positions, masks = self._fields.get(term)
+            if len(positions):
+                np.add.at(scores, positions, of_mask[int(self.is_name(term))][masks])
 
     def holds(self, terms: Iterable[str], fields: Sequence[str] = FIELDS) -> Bools:
         """Whether any of ``terms`` stands in any of ``fields`` of a record, shape (n,)."""
         held = np.zeros(len(self), np.bool_)
-        wanted = sum(_BITS[field] for field in fields)
         for term in terms:
-            positions, masks = self._holding(term)
-            held[positions[(masks & wanted) > 0]] = True
+            positions, masks = self._fields.get(term)
+            held[positions[(masks & self._fields_of(term, fields)) > 0]] = True
         return held
 
     def with_phrase(self, text: str) -> list[int]:
         """Records of which one field holds the words of ``text`` in a row, articles left out; see ``phrase``."""
-        wanted = content(text)
+        wanted = sorted(content(text), key=self._fields.frequency)
         if not wanted:
             return []
-        together = np.full(len(self), _ALL, np.uint8)
-        for term in wanted:
-            masks = np.zeros(len(self), np.uint8)
-            positions, held = self._holding(term)
-            masks[positions] = held
-            together &= masks
-        return self._spelled.holding(np.flatnonzero(together).tolist(), phrase(text))
+        positions, together = self._fields.get(wanted[0])
+        for term in wanted[1:]:  # the rarest first, until so few are left that looking is cheaper
+            if len(positions) <= _LOOKED_AT:
+                break
+            there, masks = self._fields.get(term)
+            of_record = np.zeros(len(self), np.uint8)
+            of_record[there] = masks
+            together = together & of_record[positions]
+            positions, together = positions[together > 0], together[together > 0]
+        return self._spelled.holding(positions.tolist(), phrase(text))
 
-    def _holding(self, term: str) -> tuple[np.ndarray, np.ndarray]:
-        positions, masks = self._fields.get(term)
-        return positions, masks if self.is_name(term) else masks & ~_BITS["PEOPLE"]
+    def _fields_of(self, term: str, fields: Sequence[str]) -> int:
+        """Mask of the fields in which ``term`` counts."""
+        return sum(_BITS[field] for field in fields if field != "PEOPLE" or self.is_name(term))
 
     def _learn(self, window: Window, lines: Sequence[Line]) -> None:
         for turn in window.transcript:
@@ -209,8 +214,9 @@ class EventMemory(Memory):
 
 @lru_cache(maxsize=64)
 def _of_mask(weights: tuple[tuple[str, float], ...]) -> NDArray[np.float32]:
-    """Sum of the weights of the fields in each mask."""
-    sums = [sum(weight for field, weight in weights if mask & _BITS[field]) for mask in range(_ALL + 1)]
+    """Sum of the weights of the fields in each mask, shape (2, 32): without PEOPLE, for what is no name, and with."""
+    fields = [{_BITS[field]: w for field, w in weights if name or field != "PEOPLE"} for name in (False, True)]
+    sums = [[sum(w for bit, w in bits.items() if mask & bit) for mask in range(_ALL + 1)] for bits in fields]
     return np.array(sums, np.float32)
 
 

@@ -70,8 +70,9 @@ def fields_choices(memory: EventMemory, query: Query, one_token_phrases: bool = 
 def totals(asked: Floats, chosen: Floats, bonus: float = GAMMA) -> Floats:
     """S from S_q (n,) and S_c (n, k), shape (n, k)."""
     scores = np.empty_like(chosen.T)
+    weighed, matched = ALPHA * asked, asked > 0
     for row, total in zip(chosen.T, scores, strict=True):  # in place: for a year of windows, fresh memory is the cost
         np.multiply(row, BETA, out=total)
-        total += ALPHA * asked
-        total += bonus * ((asked > 0) & (row > 0)).astype(total.dtype)
+        total += weighed
+        total += bonus * (matched & (row > 0)).astype(total.dtype)
     return scores.T

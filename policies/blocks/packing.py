@@ -83,13 +83,14 @@ def pack(
     if len(head) > limit:
         return Packed("", (), 0)
     left = limit - len(head)
+    titles_of = [_title(query, section) for section in range(1 + len(query.choices))]
     shown: dict[int, str] = {}
     titles: set[int] = set()
     kept: list[_Slot] = []
     slots = _slots(scored)
     for slot in slots:
         body = ABOVE if slot.position in shown else show(slot.position)
-        title = 0 if slot.section in titles else len(SEPARATOR) + len(_title(query, slot.section))
+        title = 0 if slot.section in titles else len(SEPARATOR) + len(titles_of[slot.section])
         need = title + len(SEPARATOR) + len(_line(memory, slot, body))
         if need > left:
             continue

@@ -17,6 +17,7 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.floating[Any]]
 Bools = NDArray[np.bool_]
 
+_NONE: Ints = np.empty(0, np.int64)
 _COUNT_BITS = 16
 _MOST = (1 << _COUNT_BITS) - 1
 _MASK_BITS = 5
@@ -88,7 +89,11 @@ class FieldPostings:
         entries = _entries(self._entries.get(term))
         return entries >> _MASK_BITS, entries & ((1 << _MASK_BITS) - 1)
 
+    def frequency(self, term: str) -> int:
+        """How many records hold ``term``."""
+        return len(self._entries.get(term, ()))
+
 
 def _entries(held: array[int] | None) -> Ints:
     """A copy: a view would keep the array from growing."""
-    return np.empty(0, np.int64) if held is None else np.frombuffer(held, held.typecode).astype(np.int64)
+    return _NONE if held is None else np.frombuffer(held, held.typecode).astype(np.int64)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,6 +10,9 @@ from policies.blocks.postings import Floats
 
 SHARE = 0.6
 """Share of the best score that makes a match strong. Not given by the source: its anchor threshold is not either."""
+
+FEW = 100
+"""Positions that are picked one after the other; for more, the scores are sorted."""
 
 
 def uniform(size: int, count: int) -> list[int]:
@@ -21,26 +23,22 @@ def uniform(size: int, count: int) -> list[int]:
 
 
 def top(scores: Floats, count: int) -> list[int]:
-    """The ``count`` best positions of ``scores`` (n,), best first; a position without a positive score never.
-
-    Sorts only the blocks of about sqrt(n) positions whose maxima are the ``count`` best: no other holds one of them.
-    """
-    size = len(scores)
-    width = max(math.isqrt(size), 1)
-    starts = np.arange(0, size, width)
-    near = np.arange(size)
-    if 0 < count < len(starts):
-        blocks = np.argsort(-np.maximum.reduceat(scores, starts), kind="stable")[:count]
-        near = (np.sort(starts[blocks])[:, None] + np.arange(width)).ravel()
-        near = near[near < size]
-    found = scores[near]
-    best = near[np.argsort(-found, kind="stable")[: max(count, 0)]]
-    return [position for position in best.tolist() if scores[position] > 0]
+    """The ``count`` best positions of ``scores`` (n,), best first; a position without a positive score never."""
+    if count > FEW:
+        return [position for position in np.argsort(-scores, kind="stable")[:count].tolist() if scores[position] > 0]
+    left, found = scores.copy(), []
+    for _ in range(min(count, len(scores))):
+        best = int(left.argmax())  # the first of equals; far cheaper than any sorting
+        if left[best] <= 0:
+            break
+        found.append(best)
+        left[best] = 0
+    return found
 
 
 def top_each(scores: Floats, count: int) -> list[list[int]]:
     """For each column of ``scores`` (n, k), its ``count`` best positions."""
-    return [top(scores[:, column], count) for column in range(scores.shape[1])]
+    return [top(column, count) for column in scores.T]
 
 
 def latest(scores: Floats, count: int, share: float = SHARE) -> list[int]:

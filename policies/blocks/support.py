@@ -15,7 +15,8 @@ def support_counts(asked: Floats, chosen: Floats) -> list[int]:
 
     ``asked`` is S_q (n,), ``chosen`` S_c (n, k); all eligible records count, shown or not.
     """
-    return [int(np.count_nonzero((asked > 0) & (row > 0))) for row in chosen.T]
+    matched = asked > 0
+    return [int(np.count_nonzero(matched & (row > 0))) for row in chosen.T]
 
 
 def choice_hit_counts(memory: Memory, query: Query) -> list[int]:
