@@ -20,19 +20,22 @@ for limit in sys.argv[2:]:
     name, value = limit.split("=")
     resource.setrlimit(getattr(resource, name), (int(value), int(value)))
 os.register_at_fork = lambda **hooks: None
-line = b""
-while not line.endswith(b"\\n"):
-    part = os.read(0, 1 << 20)
-    if not part:
+line, end = bytearray(1 << 22), 0
+while not end or line[end - 1] != 10:
+    got = os.readv(0, [memoryview(line)[end:]])
+    if not got:
         os._exit(0)
-    line += part
-prelude = json.loads(line)
+    end += got
+prelude = json.loads(bytes(memoryview(line)[:end]))
 sys.path.append(sys.argv[1])
 scope = {"__name__": "sandbox.bootstrap"}
 exec(compile(prelude["files"]["sandbox/loader.py"], "sandbox/loader.py", "exec"), scope)
 scope["run"](prelude)
 """
 """The program given to ``python -c``; arguments: the wheels' folder, then limits such as ``RLIMIT_NPROC=64``.
+
+It reads into one block of memory, as the runner does, so that where objects lie does not depend on how the host's bytes
+came in pieces: with addresses not randomised (``seccomp.ADDR_NO_RANDOMIZE``) they are the same in every run.
 
 The library's hooks around a fork (new random seed, locks of threads and logs) are left out: the process has one thread,
 a question's draws are to follow from the seed, and they cost a tenth of the shortest answer.
@@ -62,6 +65,7 @@ def prelude() -> Prelude:
     files = {path.relative_to(top).as_posix(): path.read_text(encoding="utf-8") for path in paths}
     files |= {"sandbox/__init__.py": "", "policies/__init__.py": "", lemma_index.PATH: lemma_index.lemma_index()}
     line = wire.encode({"files": dict(sorted(files.items()))})
+    assert len(line) <= 1 << 22, "the bootstrap reads no longer line"
     return Prelude(line, hashlib.sha256(BOOTSTRAP.encode() + line).hexdigest())
 
 

@@ -19,6 +19,7 @@ import platform
 import random
 import signal
 import sys
+import time
 import traceback
 from collections import deque
 from collections.abc import Generator, Mapping, Sequence
@@ -39,14 +40,15 @@ MANY = 8
 
 
 class Lines:
-    """The protocol's two ends: raw reads with an own buffer, and a private descriptor for writing."""
+    """The protocol's two ends: raw reads into a block of its own, and a private descriptor for writing."""
 
     def __init__(self, source: int, sink: int) -> None:
         self._source = source
         self._sink = sink
         self.owner = os.getpid()
         """The one process that may speak; a process that the candidate forked and that comes back to us ends."""
-        self._buffer = bytearray()
+        self._buffer = bytearray(1 << 20)
+        self._start = self._end = 0
         self._waiting: deque[dict[str, Json]] = deque()
 
     def write(self, line: bytes) -> None:
@@ -76,16 +78,29 @@ class Lines:
             pass
 
     def _line(self) -> bytes:
-        start = 0
-        while (end := self._buffer.find(b"\n", start)) < 0:
-            start = len(self._buffer)
-            part = os.read(self._source, 1 << 18)
-            if not part:
+        searched = self._start
+        while (found := self._buffer.find(b"\n", searched, self._end)) < 0:
+            searched = self._end
+            if self._end == len(self._buffer):
+                searched -= self._start
+                self._make_room()
+            got = os.readv(self._source, [memoryview(self._buffer)[self._end :]])
+            if not got:
                 os._exit(0)
-            self._buffer += part
-        line = bytes(self._buffer[:end])
-        del self._buffer[: end + 1]
+            self._end += got
+        line = bytes(memoryview(self._buffer)[self._start : found])
+        self._start = found + 1
+        if self._start == self._end:
+            self._start = self._end = 0
         return line
+
+    def _make_room(self) -> None:
+        """Move what is unread to the front; only a line longer than all of the block makes it grow."""
+        unread = self._end - self._start
+        self._buffer[:unread] = self._buffer[self._start : self._end]
+        self._start, self._end = 0, unread
+        if unread == len(self._buffer):
+            self._buffer.extend(bytes(unread))
 
 
 class Runner:
@@ -265,10 +280,13 @@ def volunteer_for_oom() -> None:
 
 
 def kill_strays() -> None:
-    """End what a child left running. Only as the sandbox's user in a pid namespace of its own (a low pid)."""
+    """End what a child left running, until none is left. Only as the sandbox's user in a pid namespace of its own (a
+    low pid)."""
     if os.getuid() == NOBODY and os.getpid() < 32:
         with contextlib.suppress(OSError):
-            os.kill(-1, signal.SIGKILL)
+            for _ in range(1000):
+                os.kill(-1, signal.SIGKILL)
+                time.sleep(0.001)
 
 
 def collapse() -> None:
