@@ -19,7 +19,7 @@ import numpy as np
 
 from harness.construction.windows import WINDOW
 from harness.data.native import MAX_WINDOWS
-from harness.data.pictures import MOST_PACKETS, MOST_PIXELS, opened
+from harness.data.pictures import MOST_PACKETS, MOST_PIXELS, opened, upright
 from harness.errors import UserError
 
 LONG_SIDE = 768
@@ -145,12 +145,9 @@ def sounds(file: Path, contents: Contents, cuts: Sequence[tuple[float, float]]) 
 
 def jpeg(frame: Any) -> bytes:
     """A decoded frame as JPEG, at most ``LONG_SIDE`` pixels long; the same frame gives the same bytes."""
+    frame = upright(frame)
     scale = min(1.0, LONG_SIDE / max(frame.width, frame.height))
     width, height = (max(2, round(side * scale) // 2 * 2) for side in (frame.width, frame.height))
-    if quarters := round(frame.rotation / 90) % 4:  # a telephone held upright
-        small = frame.reformat(width=width, height=height, format="rgb24").to_ndarray()
-        frame = av.VideoFrame.from_ndarray(np.ascontiguousarray(np.rot90(small, quarters)), format="rgb24")
-        width, height = frame.width, frame.height
     picture = frame.reformat(width=width, height=height, format="yuvj420p")
     codec: Any = av.CodecContext.create("mjpeg", "w")
     codec.width, codec.height, codec.pix_fmt, codec.time_base = width, height, "yuvj420p", Fraction(1)

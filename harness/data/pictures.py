@@ -76,8 +76,18 @@ def image_pixels(data: bytes) -> np.ndarray | None:
         return None
 
 
+def upright(frame: av.VideoFrame) -> av.VideoFrame:
+    """The frame as it is to be looked at: a telephone held upright films on its side and says so."""
+    quarters = round(frame.rotation / 90) % 4
+    if not quarters:
+        return frame
+    turned: Any = np.ascontiguousarray(np.rot90(frame.to_ndarray(format="rgb24"), quarters))
+    return av.VideoFrame.from_ndarray(turned, format="rgb24")
+
+
 def encoded(frame: av.VideoFrame) -> bytes:
-    """The frame at its own size: PNG where that is small, else JPEG."""
+    """The frame upright at its own size: PNG where that is small, else JPEG."""
+    frame = upright(frame)
     small = frame.width * frame.height <= LOSSLESS_PIXELS
     codec: Any = av.CodecContext.create("png" if small else "mjpeg", "w")
     codec.width, codec.height, codec.time_base = frame.width, frame.height, Fraction(1)

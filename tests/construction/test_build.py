@@ -23,6 +23,7 @@ from harness.construction.video import jpeg, look
 from harness.data.check import check
 from harness.data.frames import open_frames
 from harness.data.native import Dataset, load
+from harness.data.pictures import image_pixels
 from harness.errors import UserError
 from harness.models.interface import Role
 from tests.construction.conftest import Studio, bars, make_clip, read_bars
@@ -119,7 +120,7 @@ def test_other_containers_and_a_clip_that_does_not_start_at_nothing(
 
 
 def test_a_telephone_held_upright(studio: Studio, config: Any, tmp_path: Path) -> None:
-    """Its frames lie on their side, with a note to turn them: the captioner sees them upright."""
+    """Its frames lie on their side, with a note to turn them: captioner and policies see them upright."""
     with av.open(str(tmp_path / "a.mp4"), "w") as out:
         stream: Any = out.add_stream("libx264", rate=10)
         stream.width, stream.height, stream.pix_fmt = 96, 220, "yuv420p"
@@ -129,8 +130,14 @@ def test_a_telephone_held_upright(studio: Studio, config: Any, tmp_path: Path) -
             frame.pts = number
             out.mux(stream.encode(frame))
         out.mux(stream.encode(None))
-    made(tmp_path / "out", config(), tmp_path / "a.mp4", pictures=2)
+    _, data = made(tmp_path / "out", config(), tmp_path / "a.mp4", pictures=2)
     assert studio.captions == [[5, 15]]
+    frames = open_frames(data)
+    assert frames is not None
+    image = frames.nearest("a", 0.5, 2.0)
+    assert image is not None
+    pixels = image_pixels(image.data)
+    assert pixels is not None and pixels.shape[:2] == (96, 220)
 
 
 def test_a_day_in_clips_named_for_their_times(studio: Studio, config: Any, tmp_path: Path) -> None:
