@@ -71,8 +71,8 @@ class Budget:
     """Characters of ``Read.context`` (SEEM appendix: hard cap 12,500)."""
     reads: int = 3
     """Read requests per question."""
-    generates: int = 8
-    """Generate requests per question."""
+    generates: int = 10
+    """Generate requests per question: five rounds of a query and a filter, MERIT's default here."""
     generate_tokens: int = 512
     """Completion tokens per Generate request."""
     frames: int = 4

@@ -13,7 +13,6 @@ import numpy as np
 from policies.blocks.events import EventMemory
 from policies.blocks.route import Direct
 from policies.blocks.scoring import Scored
-from policies.blocks.select import top
 from policies.blocks.support import leader
 from policies.contract import Query
 
@@ -43,4 +42,5 @@ def frequency(memory: EventMemory, query: Query, scored: Scored) -> Direct | Non
     if column is None:
         return None
     shared = np.where((scored.asked > 0) & (scored.chosen[:, column] > 0), scored.total[:, column], 0)
-    return Direct(list(query.choices)[column], ROUTE, tuple(top(shared, SHOWN)))
+    best = scored.best(shared, SHOWN)
+    return Direct(list(query.choices)[column], ROUTE, tuple(at for at, _ in best))

@@ -14,10 +14,8 @@ from dataclasses import dataclass
 
 from policies.blocks.formats import SEPARATOR, asked_at, one_line
 from policies.blocks.memory import Memory
-from policies.blocks.postings import Floats
 from policies.blocks.recency import hint
 from policies.blocks.scoring import Scored
-from policies.blocks.select import top, top_each
 from policies.contract import Query
 
 GLOBALS = 6
@@ -120,15 +118,10 @@ def _fill(shown: dict[int, str], beside: Beside, left: int) -> tuple[int, ...]:
 
 def _slots(scored: Scored) -> list[_Slot]:
     """All slots in the order they are filled. The globals are ranked by their best choice's score (not given)."""
-    overall: Floats = scored.total.T.max(axis=0) if scored.total.shape[1] else scored.asked
-    general = [_Slot(0, at, float(overall[at])) for at in top(overall, GLOBALS)]
-    columns = top_each(scored.total, EACH)
+    general = [_Slot(0, at, score) for at, score in scored.best(scored.overall(), GLOBALS)]
+    columns = [scored.best(row, EACH) for row in scored.total.T]
     ranks = [
-        [
-            _Slot(1 + column, chosen[rank], float(scored.total[chosen[rank], column]))
-            for column, chosen in enumerate(columns)
-            if rank < len(chosen)
-        ]
+        [_Slot(1 + column, *chosen[rank]) for column, chosen in enumerate(columns) if rank < len(chosen)]
         for rank in range(EACH)
     ]
     return [*ranks[0], *general, *(slot for rank in ranks[1:] for slot in rank)]

@@ -6,7 +6,8 @@ import re
 
 import numpy as np
 
-from policies.blocks.postings import Floats
+from policies.blocks.postings import Floats, Ints
+from policies.blocks.select import top
 
 STRENGTH = 2.0
 """Largest shift. Not given by the source: below one EVENT term, so that it orders like matches and no more."""
@@ -31,7 +32,24 @@ def temporal(scores: Floats, question: str, strength: float = STRENGTH) -> Float
     wanted = direction(question)
     if not wanted or not len(scores):
         return scores
-    place = np.linspace(0, 1, len(scores)) if len(scores) > 1 else np.ones(1)
-    shift = strength * (place if wanted > 0 else 1 - place)
-    rows = scores.T  # the shift is finer than single precision
-    return (rows + (rows > 0) * shift).T
+    rows = scores.T
+    return (rows + (rows > 0) * _shift(np.arange(len(scores)), len(scores), wanted, strength)).T
+
+
+def ranked(scores: Floats, count: int, wanted: int, strength: float = STRENGTH) -> list[tuple[int, float]]:
+    """The ``count`` best of ``scores`` (n,) after the temporal rerank in direction ``wanted``: (position, score).
+
+    The same as ``top(temporal(scores))``, without shifting what cannot come up.
+    """
+    best = top(scores, count)
+    if not wanted or not best:
+        return [(at, float(scores[at])) for at in best]
+    least = scores[best[-1]] - strength if len(best) == count else 0.0
+    near = np.flatnonzero((scores >= least) & (scores > 0))
+    shifted = scores[near] + _shift(near, len(scores), wanted, strength)
+    return [(int(near[at]), float(shifted[at])) for at in top(shifted, count)]
+
+
+def _shift(positions: Ints, size: int, wanted: int, strength: float) -> Floats:
+    place = positions / max(size - 1, 1) if size > 1 else np.ones(len(positions))
+    return strength * (place if wanted > 0 else 1 - place)

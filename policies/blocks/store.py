@@ -88,9 +88,9 @@ class Windows(Sequence[Window]):
         """``Window.index`` of the window at ``position``."""
         return self._numbers[position]
 
-    def has_frames(self, position: int) -> bool:
-        """Whether frames of the window can be requested."""
-        return bool(self._frames[position])
+    def frames(self) -> NDArray[np.bool_]:
+        """Of which windows frames can be requested, shape (n,)."""
+        return np.array(self._frames, np.bool_)
 
     def start(self, position: int) -> float:
         """Where the window starts, in seconds."""

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-import numpy as np
-
 from policies.blocks.formats import SEPARATOR, asked_at, fit, joined
 from policies.blocks.instructions import VERIFY
 from policies.blocks.memory import Memory
@@ -21,6 +19,8 @@ FRAMES = 4
 """Frames at most (given)."""
 APART = 30.0
 """Seconds between two frames at least. Not given by the source: one window's length, so that they show four moments."""
+CONSIDERED = 64
+"""Windows of which the frames are chosen. Not given by the source: enough that four of them lie apart."""
 VISUAL = "+visual"
 """Ends the route's name where frames were looked at."""
 
@@ -65,15 +65,12 @@ def rank_windows(memory: Memory, query: Query, scored: Scored, letter: str | Non
     The ranking is not given by the source.
     """
     of_answer = scored.asked if letter is None else scored.total[:, list(query.choices).index(letter)]
+    found = scored.best(of_answer * memory.windows.frames(), CONSIDERED)
     chosen: list[int] = []
-    for position in np.lexsort((-scored.asked, -of_answer)):
-        at = int(position)
-        if len(chosen) == count or of_answer[at] <= 0:
-            break
-        clear = all(abs(_middle(memory, at) - _middle(memory, other)) >= APART for other in chosen)
-        if memory.windows.has_frames(at) and clear:
+    for at, _ in sorted(found, key=lambda pair: (-pair[1], -scored.asked[pair[0]], pair[0])):
+        if all(abs(_middle(memory, at) - _middle(memory, other)) >= APART for other in chosen):
             chosen.append(at)
-    return chosen
+    return chosen[:count]
 
 
 def _context(query: Query, items: Iterable[tuple[int, str]], limit: int) -> str:

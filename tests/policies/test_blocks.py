@@ -18,7 +18,7 @@ from policies.blocks.extract import read_line
 from policies.blocks.fields import fields_choices, question_weights
 from policies.blocks.formats import SEPARATOR, fit, five_fields, headline, raw
 from policies.blocks.packing import EACH, GLOBALS, pack
-from policies.blocks.recency import direction, temporal
+from policies.blocks.recency import direction, ranked, temporal
 from policies.blocks.scoring import score
 from policies.blocks.select import earliest, interleave, latest, neighbours, top, top_each, uniform
 from policies.blocks.support import leader
@@ -155,6 +155,22 @@ def test_temporal_rerank_never_lifts_a_record_without_a_match() -> None:
     assert temporal(scores, "the earliest").argmax() == 0
     assert temporal(scores[:, None], "last")[:, 0].tolist() == later.tolist()
     assert temporal(scores, "who?") is scores
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 6), max_size=40), st.integers(1, 8), st.sampled_from(("last", "first", "any")))
+def test_ranking_is_the_same_as_shifting_all(values: list[int], count: int, word: str) -> None:
+    scores = np.array(values, np.float32) / 2
+    shifted = temporal(scores, word)
+    assert ranked(scores, count, direction(word)) == [(at, shifted[at]) for at in top(shifted, count)]
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(-1, 5), max_size=300), st.integers(0, 150))
+def test_top_is_a_stable_sort(values: list[int], count: int) -> None:
+    scores = np.array(values, float)
+    order = sorted(range(len(values)), key=lambda at: (-values[at], at))
+    assert top(scores, count) == [at for at in order[:count] if values[at] > 0]
 
 
 def test_stamps() -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
+import sys
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -184,10 +187,14 @@ def test_last_latest_previous_later_and_first_earliest_earlier() -> None:
     for word in ("next", "recent", "lately", "once"):
         assert direction(f"Who came {word}?") == 0
     held = memory(*(window(at, "someone juggles" if at != 2 else "nothing") for at in range(5)))
-    later = score(held, ask("Who juggled last?", "Ada", "Ben")).total[:, 0]
-    earlier = score(held, ask("Who juggled first?", "Ada", "Ben")).total[:, 0]
-    assert later.argmax() == 4 and earlier.argmax() == 0 and later[2] == earlier[2] == 0
-    assert temporal(later, "who?") is later
+    for word, first in (("last", 4), ("first", 0)):
+        scored = score(held, query := ask(f"Who juggled {word}?", "Ada", "Ben"))
+        assert scored.total[:, 0].tolist() == [3.0, 3.0, 0.0, 3.0, 3.0]
+        best = scored.best(scored.total[:, 0], 5)
+        assert best[0][0] == first and {at for at, _ in best} == {0, 1, 3, 4}
+        shifted = temporal(scored.total, query.question)[:, 0]
+        assert shifted.argmax() == first and shifted[2] == 0
+        assert temporal(scored.total, "who?") is scored.total
 
 
 def test_each_record_counts_exactly_once_for_a_choice_and_for_several_choices() -> None:
@@ -487,3 +494,21 @@ def test_without_frames_v49_answers_exactly_as_v47() -> None:
         )
         assert (before.choice, before.route, before.evidence) == (after.choice, after.route, after.evidence)
         assert hosts[0].reads == hosts[1].reads
+
+
+# ---------------------------------------------------------------- the mutation run
+
+
+def test_every_change_of_the_mutation_run_can_be_made() -> None:
+    """The run itself is ``python -m tests.mutation``; here its list is held against the code."""
+    root = Path(__file__).parents[2]
+    spec = importlib.util.spec_from_file_location("mutation", root / "tests" / "mutation.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["mutation"] = module
+    spec.loader.exec_module(module)
+    found = module.mutations()
+    for mutation in found:
+        text = (root / mutation.path).read_text(encoding="utf-8")
+        assert mutation.apply(text) != text, mutation.name
+    assert len(found) == len({mutation.name for mutation in found}) > 120
