@@ -272,7 +272,8 @@ def _one_line(error: ValidationError, origins: Mapping[str, str], file: Path | N
     """The first problem as one line: where it was set, which name, what is wrong."""
     problem = error.errors()[0]
     name = ".".join(str(part) for part in problem["loc"] if part != "[key]")
-    inside = next((origin for key, origin in origins.items() if key == name or key.startswith(f"{name}.")), None)
+    named = {name, *problem["msg"].split()}  # a check over several values names the one in its message
+    inside = next((origin for key, origin in origins.items() if key in named or key.startswith(f"{name}.")), None)
     where = inside or (str(file) if file else "configuration")
     if problem["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
         return f"{where}: unknown key {visible(name, 200)}{_hint(name, [*_static(), *_all_tables()])}"

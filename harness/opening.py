@@ -31,6 +31,12 @@ from sandbox.interface import Limits, Sandbox, SandboxError
 from sandbox.open import open_sandbox
 
 
+def check_parent(config: Config) -> None:
+    """Raises UserError where there is no such policy to start from."""
+    if config.run.parent not in library.names():
+        raise UserError(f"no policy {config.run.parent!r} to start from; there are {', '.join(library.names())}")
+
+
 @contextmanager
 def searching(
     config: Config,
@@ -44,8 +50,7 @@ def searching(
     All that can be wrong is looked at before the run's folder is touched. ``announce`` is told, line by line, what
     the run stands on before anything is spent.
     """
-    if config.run.parent not in library.names():
-        raise UserError(f"no policy {config.run.parent!r} to start from; there are {', '.join(library.names())}")
+    check_parent(config)
     data = load(Path(config.run.data))
     _look(config, folder, data)
     preflight(config)
@@ -184,13 +189,13 @@ def _author(config: Config, models: Models) -> Author:
     return OfflineAuthor()
 
 
-def development_words(data: Dataset) -> DataWords:
+def development_words(data: Dataset, split: str = "development") -> DataWords:
     """Names, ids and question texts of the development split, which no candidate may hold.
 
     A name is a speaker who is spoken of by one capitalised word that the text never has in lower case: "Other" and
     "Unknown" speak too, and are words that any policy may use.
     """
-    questions = data.questions("development")
+    questions = data.questions(split)
     videos = sorted({question.video for question in questions})
     windows = [window for video in videos for window in data.videos[video].windows]
     speakers = {u.speaker for w in windows for u in w.transcript}

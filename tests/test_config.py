@@ -133,6 +133,7 @@ def test_a_missing_file_is_one_line(tmp_path: Any) -> None:
     [
         ({"HARNESS_ITERATION": "5"}, ["variable HARNESS_ITERATION is unknown", "did you mean HARNESS_ITERATIONS"]),
         ({"HARNESS_ITERATIONS": "many"}, ["HARNESS_ITERATIONS: input should be a valid integer", "not 'many'"]),
+        ({"HARNESS_BUDGET_READS": "-1"}, ["HARNESS_BUDGET_READS: budget.reads is out of range: -1"]),
         ({"HARNESS_ITERATIONS": "-1"}, ["HARNESS_ITERATIONS: run.iterations: input should be greater"]),
         ({"HARNESS_SANDBOX": "none"}, ["HARNESS_SANDBOX: input should be 'auto'"]),
         ({"HARNESS_PROFILE": "openai"}, ["HARNESS_PROFILE: profile openai has no model: set HARNESS_MODEL"]),

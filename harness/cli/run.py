@@ -20,7 +20,7 @@ from harness.data.bundled import bundled
 from harness.display import visible
 from harness.errors import UserError
 from harness.models.interface import CapReached, ModelError
-from harness.opening import searching
+from harness.opening import check_parent, searching
 from harness.progress import Progress
 from harness.search import Search, Stopped
 
@@ -41,6 +41,7 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 def run(file: Path | None, **flags: object) -> None:
     """Search for a better memory policy. Calling it again goes on where it stopped."""
     config = settings(flags, file)
+    check_parent(config)
     if not config.run.data:
         config = settings({**flags, "data": str(bundled(console()))}, file)
     out = console()
