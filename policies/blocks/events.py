@@ -7,7 +7,6 @@ windows observed.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -19,13 +18,15 @@ from numpy.typing import NDArray
 from policies.blocks.extract import FIELDS, Line, read_line
 from policies.blocks.lexicon import SPEAKER
 from policies.blocks.memory import Memory
-from policies.blocks.postings import Bools, FieldPostings, Floats
+from policies.blocks.postings import ONE, Bools, Floats
 from policies.blocks.store import Texts
 from policies.blocks.tokens import content, words
 from policies.blocks.words import ARTICLES, Word, split
 from policies.contract import Window
 
 _CACHED_LINES = 16_384
+Turn = tuple[str, str, tuple[Word, ...]]
+"""Speaker, text and words of something said."""
 _SIGHTINGS = 2
 """Windows in which a capitalised word must stand to count as a name. Not given by the source: once may be chance."""
 _LOOKED_AT = 32
@@ -47,16 +48,15 @@ class Record:
 
 
 class Records(Sequence[Record]):
-    """The records of all windows; each text as one line."""
+    """The records of all windows."""
 
     def __init__(self) -> None:
         self._texts = Texts()
 
     def append(self, record: Record) -> None:
-        """Keep the next record."""
-        people = "\t".join(map(_line, record.people))
-        texts = (record.event, people, record.objects, record.place, record.dialogue)
-        self._texts.append("\n".join([people if text is people else _line(text) for text in texts]))
+        """Keep the next record, of which every text is one line."""
+        texts = (record.event, "\t".join(record.people), record.objects, record.place, record.dialogue)
+        self._texts.extend(("\n".join(texts),))
 
     def __len__(self) -> int:
         return len(self._texts)
@@ -80,12 +80,11 @@ class EventMemory(Memory):
     def __init__(self) -> None:
         super().__init__()
         self.records = Records()
-        self._fields = FieldPostings()
         self._spelled = Texts()
         """Per record, the words of its fields in order, a line for each field, for matching exact phrases."""
         self._speakers: set[str] = set()
-        self._named: Counter[str] = Counter()
-        self._plain: Counter[str] = Counter()
+        self._named: dict[str, int] = {}
+        self._plain: dict[str, int] = {}
         self._read = lru_cache(maxsize=_CACHED_LINES)(read_line)
 
     def observe(self, windows: Sequence[Window], records: Sequence[Record | None] = ()) -> None:
@@ -96,16 +95,15 @@ class EventMemory(Memory):
         """
         for at, window in enumerate(windows):
             lines = [self._read(caption) for caption in window.captions]
-            turns = [(line.speaker, line.text, split(line.text)) for line in window.transcript]
+            turns = [(_line(turn.speaker), turn.text, split(turn.text)) for turn in window.transcript]
             turns += [(line.speaker, speech, split(speech)) for line in lines for speech in line.speech]
             self.windows.append(window)
-            self.text.add(_counts(lines, turns))
             self._learn(window, lines)
             built = records[at] if records else None
             if built is None:
                 self._take(lines, turns)
             else:
-                self._take_built(built)
+                self._take_built(built, lines, turns)
 
     def is_name(self, term: str) -> bool:
         """Whether a casefolded word is a person's name, by what was seen so far: a speaker, or mostly capitalised."""
@@ -134,7 +132,7 @@ class EventMemory(Memory):
         """The same, added to ``scores``."""
         of_mask = _of_mask(tuple(weights.items()))
         for term in dict.fromkeys(terms):
-            positions, masks = self._fields.get(term)
+            positions, masks = self.text.masks(term)
             if len(positions):
                 np.add.at(scores, positions, of_mask[int(self.is_name(term))][masks])
 
@@ -142,20 +140,20 @@ class EventMemory(Memory):
         """Whether any of ``terms`` stands in any of ``fields`` of a record, shape (n,)."""
         held = np.zeros(len(self), np.bool_)
         for term in terms:
-            positions, masks = self._fields.get(term)
+            positions, masks = self.text.masks(term)
             held[positions[(masks & self._fields_of(term, fields)) > 0]] = True
         return held
 
     def with_phrase(self, text: str) -> list[int]:
         """Records of which one field holds the words of ``text`` in a row, articles left out; see ``phrase``."""
-        wanted = sorted(content(text), key=self._fields.frequency)
+        wanted = sorted(content(text), key=self.text.frequency)
         if not wanted:
             return []
-        positions, together = self._fields.get(wanted[0])
+        positions, together = self.text.masks(wanted[0])
         for term in wanted[1:]:  # the rarest first, until so few are left that looking is cheaper
             if len(positions) <= _LOOKED_AT:
                 break
-            there, masks = self._fields.get(term)
+            there, masks = self.text.masks(term)
             of_record = np.zeros(len(self), np.uint8)
             of_record[there] = masks
             together = together & of_record[positions]
@@ -169,47 +167,54 @@ class EventMemory(Memory):
     def _learn(self, window: Window, lines: Sequence[Line]) -> None:
         for turn in window.transcript:
             self._speakers.update(_terms(turn.speaker))
-        self._named.update({name.casefold() for line in lines for name in line.named})
-        self._plain.update({word.lower for line in lines for word in line.words if word.plain})
+        for counter, seen in (
+            (self._named, {name.casefold() for line in lines for name in line.named}),
+            (self._plain, {word.lower for line in lines for word in line.words if word.plain}),
+        ):
+            for word in seen:
+                counter[word] = counter.get(word, 0) + 1
 
-    def _take(self, lines: Sequence[Line], turns: Sequence[_Turn]) -> None:
+    def _take(self, lines: Sequence[Line], turns: Sequence[Turn]) -> None:
         """Make the record by rule and index it."""
         record = Record(
-            event=" ".join(_unique(line.event for line in lines)),
-            people=_unique([*(name for name, _, _ in turns), *(name for line in lines for name in line.named)]),
-            objects=", ".join(_unique(thing for line in lines for thing in line.objects)),
-            place=", ".join(_unique(place for line in lines for place in line.places)),
-            dialogue=" ".join([f"{speaker}: {text}" if speaker else text for speaker, text, _ in turns]),
+            event=" ".join(_unique([line.event for line in lines])),
+            people=_unique([turn[0] for turn in turns] + [name for line in lines for name in line.named]),
+            objects=", ".join(_unique([thing for line in lines for thing in line.objects])),
+            place=", ".join(_unique([place for line in lines for place in line.places])),
+            dialogue=_line(" ".join([f"{speaker}: {text}" if speaker else text for speaker, text, _ in turns])),
         )
-        masks: dict[str, int] = {}
+        values: dict[str, int] = {}
+        length = _count(values, lines, turns)
         for line in lines:
-            _mark(masks, _BITS["EVENT"], line.words)
             for term in line.object_terms:
-                masks[term] |= _BITS["OBJECTS"]
+                values[term] |= _BITS["OBJECTS"]
             for term in line.place_terms:
-                masks[term] |= _BITS["PLACE"]
-        for _, _, said in turns:
-            _mark(masks, _BITS["DIALOGUE"], said)
+                values[term] |= _BITS["PLACE"]
         for name in record.people:
             for term in _terms(name):
-                masks[term] = masks.get(term, 0) | _BITS["PEOPLE"]
-        told = [_spelled([word for line in lines for word in line.words])]
-        self._keep(record, masks, [*told, phrase(" ".join(record.people)), *(_spelled(said) for _, _, said in turns)])
+                values[term] = values.get(term, 0) | _BITS["PEOPLE"]
+        told = " ".join([word.spelled for line in lines for word in line.words if word.spelled])
+        said = [" ".join([word.spelled for word in words if word.spelled]) for _, _, words in turns]
+        self._keep(record, values, length, [told, phrase(" ".join(record.people)), *said])
 
-    def _take_built(self, record: Record) -> None:
-        """Index a record that a builder made."""
-        self._speakers.update(term for name in record.people for part in name.split() if part[0].isupper()
-                              for term in _terms(part))  # fmt: skip
-        texts = (record.event, ", ".join(record.people), record.objects, record.place, _said(record.dialogue))
-        masks: dict[str, int] = {}
+    def _take_built(self, built: Record, lines: Sequence[Line], turns: Sequence[Turn]) -> None:
+        """Index a record that a builder made; how often a term stands in the raw text is counted all the same."""
+        capitalised = [part for name in built.people for part in name.split() if part[0].isupper()]
+        self._speakers.update(term for part in capitalised for term in _terms(part))
+        values: dict[str, int] = {}
+        length = _count(values, lines, turns, fields=False)
+        texts = (built.event, ", ".join(built.people), built.objects, built.place, _said(built.dialogue))
         for field, text in zip(FIELDS, texts, strict=True):
-            _mark(masks, _BITS[field], split(text))
-        self._keep(record, masks, [phrase(text) for text in texts])
+            for term in content(text):
+                values[term] = values.get(term, 0) | _BITS[field]
+        people = tuple(map(_line, built.people))
+        lined = Record(_line(built.event), people, *map(_line, (built.objects, built.place, built.dialogue)))
+        self._keep(lined, values, length, [phrase(text) for text in texts])
 
-    def _keep(self, record: Record, masks: Mapping[str, int], spelled: Sequence[str]) -> None:
+    def _keep(self, record: Record, values: Mapping[str, int], length: int, spelled: Sequence[str]) -> None:
         self.records.append(record)
-        self._fields.add(masks)
-        self._spelled.append("\n".join(spelled))
+        self.text.add_values(values, length)
+        self._spelled.extend((" \n ".join(["", *spelled, ""]),))
 
 
 @lru_cache(maxsize=64)
@@ -220,42 +225,34 @@ def _of_mask(weights: tuple[tuple[str, float], ...]) -> NDArray[np.float32]:
     return np.array(sums, np.float32)
 
 
-_Turn = tuple[str, str, tuple[Word, ...]]
-"""Speaker, text and words of something said."""
-
-
 def phrase(text: str) -> str:
     """Words of ``text`` between single spaces, articles left out: the form in which phrases are compared."""
     return f" {' '.join([word for word in words(text) if word not in ARTICLES])} "
 
 
-def _spelled(said: Iterable[Word]) -> str:
-    """The same of words that were split already."""
-    return f" {' '.join([word.spelled for word in said if word.spelled])} "
-
-
-def _counts(lines: Sequence[Line], turns: Sequence[_Turn]) -> dict[str, int]:
-    """How often each term stands in captions and transcript, speakers included."""
-    counts: dict[str, int] = {}
+def _count(values: dict[str, int], lines: Sequence[Line], turns: Sequence[Turn], fields: bool = True) -> int:
+    """Count the terms of captions and transcript into ``values``, with the masks of EVENT and DIALOGUE where
+    ``fields``; returns how many there are."""
+    event, dialogue = (_BITS["EVENT"], _BITS["DIALOGUE"]) if fields else (0, 0)
+    length = 0
     for line in lines:
-        _count(counts, line.words)
+        length += _add(values, line.words, event)
     for speaker, _, said in turns:
-        _count(counts, said)
-        for term in _speaker_terms(speaker):
-            counts[term] = counts.get(term, 0) + 1
-    return counts
+        length += _add(values, said, dialogue)
+        for word in _spoken_by(speaker):
+            length += len(word.terms)
+            for term in word.terms:
+                values[term] = values.get(term, 0) + ONE
+    return length
 
 
-def _count(counts: dict[str, int], said: Iterable[Word]) -> None:
+def _add(values: dict[str, int], said: Iterable[Word], bit: int) -> int:
+    length = 0
     for word in said:
-        for term in word.terms:
-            counts[term] = counts.get(term, 0) + 1
-
-
-def _mark(masks: dict[str, int], bit: int, said: Iterable[Word]) -> None:
-    for word in said:
-        for term in word.content:
-            masks[term] = masks.get(term, 0) | bit
+        for term, counted in word.marked:
+            values[term] = values.get(term, 0) + ONE | (bit & counted)
+            length += 1
+    return length
 
 
 _terms = lru_cache(maxsize=_CACHED_LINES)(content)
@@ -263,9 +260,7 @@ _words = lru_cache(maxsize=_CACHED_LINES)(words)
 """T(x) and words of a name."""
 
 
-@lru_cache(maxsize=_CACHED_LINES)
-def _speaker_terms(speaker: str) -> tuple[str, ...]:
-    return tuple(term for word in split(speaker) for term in word.terms)
+_spoken_by = lru_cache(maxsize=_CACHED_LINES)(split)
 
 
 def _line(text: str) -> str:
@@ -278,5 +273,5 @@ def _said(dialogue: str) -> str:
     return " ".join(turn if isinstance(turn, str) else turn[2] for turn in turns)
 
 
-def _unique(texts: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys([text for text in texts if text]))
+def _unique(texts: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(filter(None, texts)))

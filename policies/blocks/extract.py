@@ -7,7 +7,7 @@ the place lexicon a PLACE, capitalised words are offered as names, and the line 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from policies.blocks.lexicon import QUOTED, SPEAKER
@@ -18,6 +18,7 @@ FIELDS = ("EVENT", "PEOPLE", "OBJECTS", "PLACE", "DIALOGUE")
 
 _QUOTES = frozenset('"\u201c\u201d')
 _COLONS = frozenset(":\uff1a")
+_NOBODY: frozenset[str] = frozenset()
 _LONGEST_PHRASE = 3
 """Words kept of one noun phrase. Not given by the source: two modifiers and a head ("small white box")."""
 
@@ -59,7 +60,7 @@ def read_line(text: str) -> Line:
     event = " ".join(text.split())
     words = split(event)
     named = _named(words)
-    objects, places = _things(words, {name.casefold() for name in named})
+    objects, places = _things(words, {name.casefold() for name in named} if named else _NOBODY)
     return Line(event, "", speech, _texts(objects), _texts(places), named, words, _terms(objects), _terms(places))
 
 
@@ -78,7 +79,7 @@ def _named(words: Sequence[Word]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _things(words: Sequence[Word], names: set[str]) -> tuple[list[Phrase], list[Phrase]]:
+def _things(words: Sequence[Word], names: Set[str]) -> tuple[list[Phrase], list[Phrase]]:
     """Objects and places of one line."""
     objects: list[Phrase] = []
     places: list[Phrase] = []
@@ -114,8 +115,12 @@ def _things(words: Sequence[Word], names: set[str]) -> tuple[list[Phrase], list[
 
 
 def _texts(phrases: Sequence[Phrase]) -> tuple[str, ...]:
+    if not phrases:
+        return ()
     return tuple(dict.fromkeys([" ".join([word.lower for word in phrase]) for phrase in phrases]))
 
 
 def _terms(phrases: Sequence[Phrase]) -> frozenset[str]:
+    if not phrases:
+        return _NOBODY
     return frozenset([term for phrase in phrases for word in phrase for term in word.content])

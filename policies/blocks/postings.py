@@ -18,13 +18,21 @@ Floats = NDArray[np.floating[Any]]
 Bools = NDArray[np.bool_]
 
 _NONE: Ints = np.empty(0, np.int64)
+MASK_BITS = 5
 _COUNT_BITS = 16
+_MASK = (1 << MASK_BITS) - 1
+ONE = 1 << MASK_BITS
+"""What one more occurrence adds to a value of ``add_values``."""
 _MOST = (1 << _COUNT_BITS) - 1
-_MASK_BITS = 5
+_LARGEST = _MOST << MASK_BITS
+_DOCUMENT = MASK_BITS + _COUNT_BITS
 
 
 class Postings:
-    """Documents by term, and how often each holds it. Adding costs one append per distinct term."""
+    """Documents by term: how often each holds it, and in which of up to five fields (a bit of a mask for each).
+
+    An entry is document, count and mask in one integer. Adding costs one append per distinct term.
+    """
 
     def __init__(self) -> None:
         self.size = 0
@@ -33,20 +41,35 @@ class Postings:
 
     def add(self, counts: Mapping[str, int]) -> None:
         """Append the next document, given as its terms' counts (each kept up to 65,535)."""
-        first, entries = self.size << _COUNT_BITS, self._entries
-        for term, count in counts.items():
-            entry = first | (count if count < _MOST else _MOST)
+        self.add_values({term: min(count, _MOST) << MASK_BITS for term, count in counts.items()}, sum(counts.values()))
+
+    def add_values(self, values: Mapping[str, int], length: int) -> None:
+        """Append the next document: of each term ``ONE`` times its count, plus its mask; ``length`` is in terms."""
+        first, entries = self.size << _DOCUMENT, self._entries
+        for term, value in values.items():
+            entry = first | (value if value < _LARGEST else _LARGEST | value & _MASK)
             try:
                 entries[term].append(entry)
             except KeyError:
                 entries[term] = array("q", (entry,))
-        self._lengths.append(sum(counts.values()))
+        self._lengths.append(length)
         self.size += 1
 
     def get(self, term: str) -> tuple[Ints, Ints]:
         """Documents that hold ``term``, in order, and how often; two empty arrays for an unknown term."""
-        entries = _entries(self._entries.get(term))
-        return entries >> _COUNT_BITS, entries & _MOST
+        entries = self._of(term)
+        counts = entries >> MASK_BITS & _MOST
+        held = counts > 0
+        return (entries >> _DOCUMENT)[held], counts[held]
+
+    def masks(self, term: str) -> tuple[Ints, Ints]:
+        """Documents of which some field holds ``term``, or their text does, in order, and the masks."""
+        entries = self._of(term)
+        return entries >> _DOCUMENT, entries & _MASK
+
+    def frequency(self, term: str) -> int:
+        """Length of what ``masks`` returns."""
+        return len(self._entries.get(term, ()))
 
     def lengths(self) -> Ints:
         """Terms in each document, shape (n,)."""
@@ -66,34 +89,7 @@ class Postings:
             held[self.get(term)[0]] = True
         return int(np.count_nonzero(held))
 
-
-class FieldPostings:
-    """Records by term, and in which fields each holds it: bit f of a mask stands for field f, at most five."""
-
-    def __init__(self) -> None:
-        self.size = 0
-        self._entries: dict[str, array[int]] = {}
-
-    def add(self, masks: Mapping[str, int]) -> None:
-        """Append the next record, given as the mask of each of its terms."""
-        first, entries = self.size << _MASK_BITS, self._entries
-        for term, mask in masks.items():
-            try:
-                entries[term].append(first | mask)
-            except KeyError:
-                entries[term] = array("I", (first | mask,))
-        self.size += 1
-
-    def get(self, term: str) -> tuple[Ints, Ints]:
-        """Records that hold ``term``, in order, and their masks."""
-        entries = _entries(self._entries.get(term))
-        return entries >> _MASK_BITS, entries & ((1 << _MASK_BITS) - 1)
-
-    def frequency(self, term: str) -> int:
-        """How many records hold ``term``."""
-        return len(self._entries.get(term, ()))
-
-
-def _entries(held: array[int] | None) -> Ints:
-    """A copy: a view would keep the array from growing."""
-    return _NONE if held is None else np.frombuffer(held, held.typecode).astype(np.int64)
+    def _of(self, term: str) -> Ints:
+        """A copy: a view would keep the array from growing."""
+        held = self._entries.get(term)
+        return _NONE if held is None else np.array(held, np.int64)

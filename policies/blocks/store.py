@@ -25,10 +25,12 @@ class Texts:
     def __len__(self) -> int:
         return len(self._ends) - 1
 
-    def append(self, text: str) -> None:
-        """Keep ``text`` as number ``len(self)``."""
-        self._data += text.encode("utf-8", "surrogatepass")
-        self._ends.append(len(self._data))
+    def extend(self, texts: Iterable[str]) -> None:
+        """Keep ``texts`` under the next numbers."""
+        data, ends = self._data, self._ends
+        for text in texts:
+            data += text.encode("utf-8", "surrogatepass")
+            ends.append(len(data))
 
     def holding(self, numbers: Iterable[int], needle: str) -> list[int]:
         """Those of ``numbers`` whose text holds ``needle``."""
@@ -59,11 +61,9 @@ class Windows(Sequence[Window]):
         self._numbers.append(window.index)
         self._frames.append(window.frames)
         self._captions.append(len(window.captions))
-        for caption in window.captions:
-            self._texts.append(caption)
+        self._texts.extend(window.captions)
         for line in window.transcript:
-            self._texts.append(line.speaker)
-            self._texts.append(line.text)
+            self._texts.extend((line.speaker, line.text))
         self._lines.append(len(self._texts))
 
     def __len__(self) -> int:

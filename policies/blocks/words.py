@@ -34,8 +34,8 @@ class Word:
 
     __slots__ = (
         "content", "determiner", "ends_phrase", "ends_sentence", "furniture", "handling", "locative", "lower",
-        "meaning", "name", "name_in_dictionary", "no_object", "owner", "place", "place_adverb", "plain", "spelled",
-        "terms", "verb", "verbal",
+        "marked", "meaning", "name", "name_in_dictionary", "no_object", "owner", "place", "place_adverb", "plain",
+        "spelled", "terms", "verb", "verbal",
     )  # fmt: skip
 
     def __init__(self, piece: str) -> None:
@@ -46,6 +46,8 @@ class Word:
         self.terms = tuple(terms(piece))
         self.content = tuple(content(piece))
         """T(x) of the word."""
+        self.marked = tuple((term, -1 if term in self.content else 0) for term in self.terms)
+        """Each term with all bits set where it is content, none where it is not."""
         self.spelled = " ".join(word for word in words(piece) if word not in ARTICLES)
         """As phrases are compared: casefolded, no articles."""
         self.meaning = bool(term) and not function_word(term)
