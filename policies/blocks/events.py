@@ -53,9 +53,8 @@ class Records(Sequence[Record]):
     def __init__(self) -> None:
         self._texts = Texts()
 
-    def append(self, record: Record) -> None:
-        """Keep the next record, of which every text is one line."""
-        texts = (record.event, "\t".join(record.people), record.objects, record.place, record.dialogue)
+    def append(self, texts: Iterable[str]) -> None:
+        """Keep the next record: its five texts, each one line, the people between tabs."""
         self._texts.extend(("\n".join(texts),))
 
     def __len__(self) -> int:
@@ -176,12 +175,13 @@ class EventMemory(Memory):
 
     def _take(self, lines: Sequence[Line], turns: Sequence[Turn]) -> None:
         """Make the record by rule and index it."""
-        record = Record(
-            event=" ".join(_unique([line.event for line in lines])),
-            people=_unique([turn[0] for turn in turns] + [name for line in lines for name in line.named]),
-            objects=", ".join(_unique([thing for line in lines for thing in line.objects])),
-            place=", ".join(_unique([place for line in lines for place in line.places])),
-            dialogue=_line(" ".join([f"{speaker}: {text}" if speaker else text for speaker, text, _ in turns])),
+        people = _unique([turn[0] for turn in turns] + [name for line in lines for name in line.named])
+        texts = (
+            " ".join(_unique([line.event for line in lines])),
+            "\t".join(people),
+            ", ".join(_unique([thing for line in lines for thing in line.objects])),
+            ", ".join(_unique([place for line in lines for place in line.places])),
+            _line(" ".join([f"{speaker}: {text}" if speaker else text for speaker, text, _ in turns])),
         )
         values: dict[str, int] = {}
         length = _count(values, lines, turns)
@@ -190,12 +190,12 @@ class EventMemory(Memory):
                 values[term] |= _BITS["OBJECTS"]
             for term in line.place_terms:
                 values[term] |= _BITS["PLACE"]
-        for name in record.people:
+        for name in people:
             for term in _terms(name):
                 values[term] = values.get(term, 0) | _BITS["PEOPLE"]
         told = " ".join([word.spelled for line in lines for word in line.words if word.spelled])
         said = [" ".join([word.spelled for word in words if word.spelled]) for _, _, words in turns]
-        self._keep(record, values, length, [told, phrase(" ".join(record.people)), *said])
+        self._keep(texts, values, length, [told, " ".join(filter(None, map(_spelled, people))), *said])
 
     def _take_built(self, built: Record, lines: Sequence[Line], turns: Sequence[Turn]) -> None:
         """Index a record that a builder made; how often a term stands in the raw text is counted all the same."""
@@ -207,12 +207,12 @@ class EventMemory(Memory):
         for field, text in zip(FIELDS, texts, strict=True):
             for term in content(text):
                 values[term] = values.get(term, 0) | _BITS[field]
-        people = tuple(map(_line, built.people))
-        lined = Record(_line(built.event), people, *map(_line, (built.objects, built.place, built.dialogue)))
+        people = "\t".join(map(_line, built.people))
+        lined = (_line(built.event), people, *map(_line, (built.objects, built.place, built.dialogue)))
         self._keep(lined, values, length, [phrase(text) for text in texts])
 
-    def _keep(self, record: Record, values: Mapping[str, int], length: int, spelled: Sequence[str]) -> None:
-        self.records.append(record)
+    def _keep(self, texts: Iterable[str], values: Mapping[str, int], length: int, spelled: Sequence[str]) -> None:
+        self.records.append(texts)
         self.text.add_values(values, length)
         self._spelled.extend((" \n ".join(["", *spelled, ""]),))
 
@@ -261,6 +261,11 @@ _words = lru_cache(maxsize=_CACHED_LINES)(words)
 
 
 _spoken_by = lru_cache(maxsize=_CACHED_LINES)(split)
+
+
+@lru_cache(maxsize=_CACHED_LINES)
+def _spelled(name: str) -> str:
+    return phrase(name).strip()
 
 
 def _line(text: str) -> str:

@@ -8,7 +8,7 @@ the place lexicon a PLACE, capitalised words are offered as names, and the line 
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from policies.blocks.lexicon import QUOTED, SPEAKER
 from policies.blocks.words import Word, split
@@ -22,11 +22,8 @@ _NOBODY: frozenset[str] = frozenset()
 _LONGEST_PHRASE = 3
 """Words kept of one noun phrase. Not given by the source: two modifiers and a head ("small white box")."""
 
-Phrase = Sequence[Word]
 
-
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """What one caption line says, independent of anything seen before it."""
 
     event: str
@@ -38,9 +35,9 @@ class Line:
     """Capitalised words that may be names, as written."""
     words: tuple[Word, ...]
     """Words and marks of ``event``."""
-    object_terms: frozenset[str]
-    place_terms: frozenset[str]
-    """T(x) of the objects and of the places."""
+    object_terms: Sequence[str]
+    place_terms: Sequence[str]
+    """T(x) of the objects and of the places, repeats kept."""
 
     @property
     def plain(self) -> frozenset[str]:
@@ -52,7 +49,7 @@ def read_line(text: str) -> Line:
     """Analyse one caption line. Pure, so that repeated lines are worth caching."""
     prefix = None if _COLONS.isdisjoint(text) else SPEAKER.match(text)
     if prefix:
-        return Line("", prefix[1], (prefix[2].strip(),), (), (), (prefix[1],), (), frozenset(), frozenset())
+        return Line("", prefix[1], (prefix[2].strip(),), (), (), (prefix[1],), (), (), ())
     speech: tuple[str, ...] = ()
     if not _QUOTES.isdisjoint(text):
         speech = tuple(quote.strip() for quote in QUOTED.findall(text))
@@ -60,8 +57,9 @@ def read_line(text: str) -> Line:
     event = " ".join(text.split())
     words = split(event)
     named = _named(words)
-    objects, places = _things(words, {name.casefold() for name in named} if named else _NOBODY)
-    return Line(event, "", speech, _texts(objects), _texts(places), named, words, _terms(objects), _terms(places))
+    found = _things(words, {name.casefold() for name in named} if named else _NOBODY)
+    objects, places = tuple(dict.fromkeys(found.objects)), tuple(dict.fromkeys(found.places))
+    return Line(event, "", speech, objects, places, named, words, found.object_terms, found.place_terms)
 
 
 def _named(words: Sequence[Word]) -> tuple[str, ...]:
@@ -79,10 +77,26 @@ def _named(words: Sequence[Word]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _things(words: Sequence[Word], names: Set[str]) -> tuple[list[Phrase], list[Phrase]]:
-    """Objects and places of one line."""
-    objects: list[Phrase] = []
-    places: list[Phrase] = []
+class _Things:
+    """Objects and places of a line as they are found: casefolded phrases, and their terms."""
+
+    __slots__ = ("object_terms", "objects", "place_terms", "places")
+
+    def __init__(self) -> None:
+        self.objects: list[str] = []
+        self.places: list[str] = []
+        self.object_terms: list[str] = []
+        self.place_terms: list[str] = []
+
+    def add(self, phrase: Sequence[Word], place: bool) -> None:
+        (self.places if place else self.objects).append(" ".join([word.lower for word in phrase]))
+        terms = self.place_terms if place else self.object_terms
+        for word in phrase:
+            terms += word.content
+
+
+def _things(words: Sequence[Word], names: Set[str]) -> _Things:
+    found = _Things()
     locative = handled = False
     at, size = 0, len(words)
     while at < size:
@@ -99,28 +113,15 @@ def _things(words: Sequence[Word], names: Set[str]) -> tuple[list[Phrase], list[
                 continue
             phrase = words[max(start, at - _LONGEST_PHRASE) : at]
             head = phrase[-1]
-            if head.place or (locative and head.furniture):
-                places.append(phrase)
-            elif not head.no_object:
-                objects.append(phrase)
+            place = head.place or (locative and head.furniture)
+            if place or not head.no_object:
+                found.add(phrase, place)
             locative = handled = False
             continue
         elif word.place_adverb or (locative and word.place):
-            places.append((word,))
+            found.add((word,), True)
             locative, handled = word.locative, False
         else:
             locative, handled = False, word.handling
         at += 1
-    return objects, places
-
-
-def _texts(phrases: Sequence[Phrase]) -> tuple[str, ...]:
-    if not phrases:
-        return ()
-    return tuple(dict.fromkeys([" ".join([word.lower for word in phrase]) for phrase in phrases]))
-
-
-def _terms(phrases: Sequence[Phrase]) -> frozenset[str]:
-    if not phrases:
-        return _NOBODY
-    return frozenset([term for phrase in phrases for word in phrase for term in word.content])
+    return found
