@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from functools import cache
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import policies.blocks
 
 @cache
 def block_lines() -> tuple[tuple[str, str], ...]:
-    """(module, line) of every public definition: how to import it, its signature, its docstring's first line."""
+    """(name, line) of every public definition: how to import it, its signature, its docstring's first line."""
     found = []
     for path in sorted(Path(policies.blocks.__path__[0]).glob("*.py")):
         module = f"policies.blocks.{path.stem}"
@@ -19,7 +20,7 @@ def block_lines() -> tuple[tuple[str, str], ...]:
             if not isinstance(node, ast.FunctionDef | ast.ClassDef) or node.name.startswith("_"):
                 continue
             summary = (ast.get_docstring(node) or "").split("\n")[0]
-            found.append((module, f"{module}: {_signature(node)}  # {summary}"))
+            found.append((node.name, f"{module}: {_signature(node)}  # {summary}"))
     return tuple(found)
 
 
@@ -30,6 +31,7 @@ def _signature(node: ast.FunctionDef | ast.ClassDef) -> str:
     return f"{node.name}({ast.unparse(node.args)}){returns}"
 
 
-def pieces(code: str, everything: bool) -> tuple[str, ...]:
-    """Lines of all blocks, or of those modules that ``code`` mentions."""
-    return tuple(line for module, line in block_lines() if everything or module in code)
+def pieces(code: str | None = None) -> tuple[str, ...]:
+    """Lines of all blocks, or of those definitions that ``code`` names."""
+    named = None if code is None else set(re.findall(r"\w+", code))
+    return tuple(line for name, line in block_lines() if named is None or name in named)

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from harness.agents.blocks import pieces
-from harness.agents.directions import DIRECTIONS
+from harness.agents.directions import choose
 from harness.agents.interface import Brief, Hypothesis, Malformed, Proposal
 from harness.agents.parsing import ReplyError, parse_reply
 from harness.agents.prompts import render
-from harness.agents.splice import SpliceError, Target, arguments, outline, splice, targets
+from harness.agents.splice import SpliceError, Target, arguments, excerpt, imported, splice, targets
+from harness.agents.vetting import scope, vet
 from harness.models.counting import count_tokens
 from harness.models.interface import ChatMessage, ChatReply, ChatRequest, Models, ReplyKind, RequestRefused, Role
 from meta_memory.records import AttemptView
@@ -36,16 +37,14 @@ class Sizes:
 
     prompt: int
     reply: int
-    code: int
-    """Of the parent's file, in the function form; a longer one is shown in outline."""
     attempts: int
     wiki: int
     pieces: int
 
 
 SIZES: Mapping[str, Sizes] = {
-    "function": Sizes(prompt=2_500, reply=900, code=1_100, attempts=250, wiki=0, pieces=350),
-    "file": Sizes(prompt=16_000, reply=6_000, code=8_000, attempts=1_200, wiki=2_500, pieces=2_000),
+    "function": Sizes(prompt=2_500, reply=700, attempts=200, wiki=0, pieces=300),
+    "file": Sizes(prompt=16_000, reply=6_000, attempts=1_200, wiki=2_500, pieces=2_000),
 }
 """The function form fits a context of 8,192 tokens with two rounds of error and repair."""
 
@@ -57,6 +56,8 @@ class Task:
     prompt: str
     target: Target | None
     """The function, or None where the whole file is asked for."""
+    imports: tuple[str, ...] = ()
+    """Lines that the prompt says the function has already."""
     given: Hypothesis | None = None
     """The direction named in the prompt. In the function form a small model often answers with the code alone: then
     this is what it was asked to try, and the record says that the author stated nothing."""
@@ -102,7 +103,8 @@ class ModelAuthor:
         if task.target is None:
             files["policy.py"] = whole_file(parsed.code)
         else:
-            files[task.target.path] = splice(files[task.target.path], task.target.name, parsed.code)
+            files[task.target.path] = splice(files[task.target.path], task.target.name, parsed.code, task.imports)
+            vet(files, task.target.path, task.target.name)
         if files == dict(brief.parent_files):
             raise ReplyError("the code is the parent's, unchanged")
         return Proposal(hypothesis=parsed.hypothesis, files=files, author=self.name)
@@ -113,17 +115,17 @@ class ModelAuthor:
         sizes = SIZES[self.form]
         code = brief.parent_files["policy.py"]
         common = {
-            "contract": render("contract_v1"),
             "rules": render("rules_v1"),
             "parent": brief.parent,
             "attempts": clip_lines([attempt_line(a) for a in brief.attempts], sizes.attempts),
-            "pieces": clip_lines(list(pieces(code, everything=self.form == "file")), sizes.pieces),
         }
         if self.form == "file":
             by_type = ", ".join(f"{kind} {100 * share:.0f} %" for kind, share in brief.parent.dev_by_type.items())
             prompt = render(
                 "file_v1",
                 **common,
+                contract=render("contract_v1"),
+                pieces=clip_lines(list(pieces()), sizes.pieces),
                 principles=brief.principles.strip(),
                 wiki="\n".join(clip_lines(brief.wiki.split("\n"), sizes.wiki)),
                 frontier=brief.frontier,
@@ -132,38 +134,29 @@ class ModelAuthor:
                 others=", ".join(sorted(path for path in brief.parent_files if path != "policy.py")),
             )
             return Task(prompt, None)
-        target = choose_target(brief.parent_files, draw)
-        outlined = target.path != "policy.py" or count_tokens(code) > sizes.code
-        shown = outline(brief.parent_files[target.path], target.name) if outlined else code
-        direction = draw.choice(DIRECTIONS)
+        target, direction = choose(usable(brief.parent_files), (a.hypothesis for a in brief.attempts), draw)
+        own, module = scope(brief.parent_files[target.path], target.name)
         prompt = render(
-            "function_v1",
+            "function_v2",
             **common,
-            code=shown.strip(),
-            outlined=outlined,
+            pieces=clip_lines(list(pieces(direction.code)), sizes.pieces),
+            own=own,
+            module=module,
+            code=excerpt(brief.parent_files[target.path], target.name),
             weakest=min(brief.parent.dev_by_type, key=lambda k: brief.parent.dev_by_type[k], default=""),
             target=target,
             arguments=", ".join(arguments(target)),
             direction=direction,
+            imported=[name for line in direction.imports for name in imported(line)],
         )
         stated = "the direction given with the task; the author stated no reason"
-        given = Hypothesis(title=f"{target.name}: {direction.text[:60]}", what=direction.text, why=stated)
-        return Task(prompt, target, given)
+        given = Hypothesis(title=direction.title, what=direction.text, why=stated)
+        return Task(prompt, target, direction.imports, given)
 
 
-def choose_target(files: Mapping[str, str], draw: random.Random) -> Target:
-    """A function with something in it: ``Policy.answer`` half of the time, any other else.
-
-    Constructors are left out: what they set up is used by all the others.
-    """
-    usable = [t for t in targets(files) if not t.trivial and not t.name.endswith("__init__")]
-    answer = [t for t in usable if t.name == "Policy.answer"]
-    others = [t for t in usable if t.name != "Policy.answer"]
-    if answer and (not others or draw.random() < 0.5):
-        return answer[0]
-    if not usable:
-        raise LookupError("the parent has no function to change")
-    return draw.choice(others)
+def usable(files: Mapping[str, str]) -> list[Target]:
+    """Functions with something in them. Constructors are left out: what they set up is used by all the others."""
+    return [t for t in targets(files) if not t.trivial and not t.name.endswith("__init__")]
 
 
 def whole_file(code: str) -> str:

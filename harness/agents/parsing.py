@@ -30,6 +30,8 @@ FIELDS: Mapping[str, str] = {
     "latency": "expected_latency",
     "rule": "rule_at_risk",
 }
+STATED = frozenset(FIELDS.values()) - {"title", "what"}
+"""What an author may add to an idea that the task named."""
 
 
 class ReplyError(ValueError):
@@ -52,8 +54,9 @@ def parse_reply(text: str, given: Hypothesis | None = None) -> Reply:
     check_text(text)
     blocks = code_blocks(text)
     code = _one_block(blocks)
-    prose = text.split(blocks[0][2], 1)[0] if blocks[0][2] else text
-    return Reply(parse_hypothesis(prose or text, given), code)
+    before = text.split(blocks[0][2], 1)[0] if blocks[0][2] else text
+    prose = before + text.rsplit(code, 1)[-1] if given and code in text else before or text
+    return Reply(parse_hypothesis(prose, given), code)
 
 
 def check_text(text: str) -> None:
@@ -106,15 +109,16 @@ def _one_block(blocks: list[tuple[str, str, str]]) -> str:
 
 
 def parse_hypothesis(text: str, given: Hypothesis | None = None) -> Hypothesis:
-    """The hypothesis from labelled lines or from a JSON object, else the one ``given``.
+    """The hypothesis from labelled lines or from a JSON object.
 
-    Raises ReplyError where title or change is missing and none is given.
+    Where title or change is missing it is the one ``given``, with the reason and the effects that the author states;
+    raises ReplyError where none is given.
     """
     fields = _labelled(text) or _json(text)
     kept = {FIELDS[key]: " ".join(value.split())[:FIELD_CHARS] for key, value in fields.items() if key in FIELDS}
     missing = [name.upper() for name in ("title", "what") if not kept.get(name)]
     if missing and given is not None:
-        return given
+        return given.model_copy(update={name: said for name, said in kept.items() if name in STATED and said})
     if missing:
         raise ReplyError(f"the hypothesis lacks {' and '.join(missing)}; begin with the lines TITLE:, WHAT:, WHY:")
     kept["title"] = kept["title"][:80]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import textwrap
 import warnings
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -35,31 +35,36 @@ def targets(files: Mapping[str, str]) -> tuple[Target, ...]:
         if not path.endswith(".py"):
             continue
         try:
-            tree = _parse(files[path])
+            tree = parsed(files[path])
         except SpliceError:
             continue
         lines = files[path].split("\n")
-        for name, node in _functions(tree):
+        for name, node in functions(tree):
             source = "\n".join(lines[_first(node) - 1 : node.end_lineno])
             found.append(Target(path, name, source, _trivial(node)))
     return tuple(found)
 
 
-def splice(source: str, name: str, replacement: str) -> str:
+def splice(source: str, name: str, replacement: str, imports: Sequence[str] = ()) -> str:
     """``source`` with the body of function ``name`` replaced.
 
     ``replacement`` is either the new body or the whole function with the same arguments; a class around it is taken
-    off. The signature, decorators and everything outside the function stay as they are. Raises SpliceError.
+    off. Of ``imports``, lines that the author was told the function has, those stay of which it uses a name. The
+    signature, decorators and everything outside the function stay as they are. Raises SpliceError.
     """
-    node = dict(_functions(_parse(source))).get(name)
+    node = dict(functions(parsed(source))).get(name)
     if node is None:
         raise SpliceError(f"the file has no function {name}")
-    body = _body_of(replacement, node)
+    others = {ast.dump(other) for _, other in functions(parsed(source))}
+    body = _body_of(replacement, node, others)
     lines = source.split("\n")
     header, indent = _header(lines, node)
-    if not _has_docstring(body):
+    if not _docstring_lines(body):
         header = header + _docstring(lines, node)
-    new = header + [indent + line if line.strip() else "" for line in body.split("\n")]
+    new_lines = body.split("\n")
+    at = _docstring_lines(body)
+    new_lines[at:at] = _used(imports, body)
+    new = header + [indent + line if line.strip() else "" for line in new_lines]
     result = "\n".join(lines[: _first(node) - 1] + new + lines[node.end_lineno or node.lineno :])
     _check(source, result, name)
     return result
@@ -67,13 +72,14 @@ def splice(source: str, name: str, replacement: str) -> str:
 
 def _check(before: str, after: str, name: str) -> None:
     """The result parses and holds the same functions with the same arguments."""
-    old, new = _functions(_parse(before)), _functions(_parse(after))
+    old, new = functions(parsed(before)), functions(parsed(after))
     kept = {key: ast.dump(node.args) for key, node in old}
     if kept != {key: ast.dump(node.args) for key, node in new}:
         raise SpliceError(f"the reply changes more than the body of {name}")
 
 
-def _parse(source: str) -> ast.Module:
+def parsed(source: str) -> ast.Module:
+    """The syntax tree. Raises SpliceError."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -84,7 +90,8 @@ def _parse(source: str) -> ast.Module:
         raise SpliceError(f"does not parse ({type(error).__name__})") from None
 
 
-def _functions(tree: ast.Module) -> list[tuple[str, Function]]:
+def functions(tree: ast.Module) -> list[tuple[str, Function]]:
+    """Top-level functions and methods by qualified name, in order."""
     found: list[tuple[str, Function]] = []
     for node in tree.body:
         if isinstance(node, Function):
@@ -119,12 +126,12 @@ def _header(lines: list[str], node: Function) -> tuple[list[str], str]:
     return lines[_first(node) - 1 : end], " " * first.col_offset
 
 
-def _body_of(replacement: str, node: Function) -> str:
+def _body_of(replacement: str, node: Function, others: Collection[str]) -> str:
     """The body's text, not indented, from a reply that is a body, a function, or a class around a function."""
     text = textwrap.dedent(replacement.replace("\t", "    ").strip("\n")).rstrip()
     if not text.strip():
         raise SpliceError("the reply holds no code")
-    found = _whole_function(text, node.name)
+    found = _whole_function(text, node.name, others)
     if found is None:
         return _checked(_as_body(text), node)
     if _arguments(found) != _arguments(node):
@@ -139,10 +146,26 @@ def _body_of(replacement: str, node: Function) -> str:
     return _checked(textwrap.dedent("\n".join(lines[start - 1 : last.end_lineno])), node)
 
 
-def _whole_function(text: str, name: str) -> Function | None:
-    """The function ``name`` inside ``text``; None where ``text`` is a body. Raises SpliceError for anything more."""
+def _used(imports: Sequence[str], body: str) -> list[str]:
+    """Those import lines of which ``body`` reads a name that it does not import itself."""
+    tree = parsed("def _():\n" + textwrap.indent(body, "    "))
+    read = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
+    own = {a.asname or a.name for n in ast.walk(tree) if isinstance(n, ast.Import | ast.ImportFrom) for a in n.names}
+    return [line for line in imports if read & set(imported(line)) - own]
+
+
+def imported(line: str) -> list[str]:
+    """Names that one import line binds."""
+    return [a.asname or a.name for n in ast.walk(parsed(line)) if isinstance(n, ast.ImportFrom) for a in n.names]
+
+
+def _whole_function(text: str, name: str, others: Collection[str]) -> Function | None:
+    """The function ``name`` inside ``text``; None where ``text`` is a body.
+
+    Functions repeated as the file has them (``others``, as trees) change nothing. Raises SpliceError for anything more.
+    """
     try:
-        tree = _parse(text)
+        tree = parsed(text)
     except SpliceError:
         if text.lstrip().startswith(("def ", "async def ", "class ", "@")):
             raise
@@ -153,9 +176,9 @@ def _whole_function(text: str, name: str) -> Function | None:
     named = [node for node in statements if isinstance(node, Function) and node.name == name]
     if not named:
         return None
-    others = [node for node in statements if node not in named and not _harmless(node)]
-    if len(named) > 1 or others:
-        raise SpliceError(f"reply with {name} alone, without imports, classes or other functions")
+    more = [node for node in statements if node not in named and not _harmless(node) and ast.dump(node) not in others]
+    if len(named) > 1 or more:
+        raise SpliceError(f"reply with {name} alone: no class or other function beside it, imports inside it")
     return named[0]
 
 
@@ -166,13 +189,13 @@ def _harmless(node: ast.stmt) -> bool:
 def _as_body(text: str) -> str:
     """A body whose first line may have lost its indentation."""
     try:
-        _parse("def _():\n" + textwrap.indent(text, "    "))
+        parsed("def _():\n" + textwrap.indent(text, "    "))
         return text
     except SpliceError as error:
         first, _, rest = text.partition("\n")
         again = first.lstrip() + "\n" + textwrap.dedent(rest)
         try:
-            _parse("def _():\n" + textwrap.indent(again, "    "))
+            parsed("def _():\n" + textwrap.indent(again, "    "))
         except SpliceError:
             raise error from None
         return again
@@ -180,7 +203,7 @@ def _as_body(text: str) -> str:
 
 def _checked(body: str, node: Function) -> str:
     """The body up to the end of its last statement."""
-    wrapped = _parse("def _():\n" + textwrap.indent(body, "    "))
+    wrapped = parsed("def _():\n" + textwrap.indent(body, "    "))
     if len(wrapped.body) != 1 or not isinstance(wrapped.body[0], Function):
         raise SpliceError(f"the reply reaches outside the body of {node.name}")
     if all(_harmless(item) for item in wrapped.body[0].body):
@@ -188,9 +211,14 @@ def _checked(body: str, node: Function) -> str:
     return "\n".join(body.split("\n")[: (wrapped.body[0].end_lineno or 2) - 1])
 
 
-def _arguments(node: Function) -> list[str]:
+def argument_nodes(node: Function) -> list[ast.arg]:
+    """All arguments of a function."""
     a = node.args
-    return [arg.arg for arg in [*a.posonlyargs, *a.args, *a.kwonlyargs, *filter(None, [a.vararg, a.kwarg])]]
+    return [*a.posonlyargs, *a.args, *a.kwonlyargs, *filter(None, [a.vararg, a.kwarg])]
+
+
+def _arguments(node: Function) -> list[str]:
+    return [arg.arg for arg in argument_nodes(node)]
 
 
 def _trivial(node: Function) -> bool:
@@ -205,23 +233,34 @@ def _docstring(lines: list[str], node: Function) -> list[str]:
     return lines[first.lineno - 1 : first.end_lineno]
 
 
-def _has_docstring(body: str) -> bool:
-    return ast.get_docstring(_parse(body), clean=False) is not None
+def _docstring_lines(body: str) -> int:
+    """Lines from the start of a body to the end of its docstring; 0 where it has none."""
+    tree = parsed("def _():\n" + textwrap.indent(body, "    "))
+    (node,) = tree.body
+    found = isinstance(node, ast.FunctionDef) and ast.get_docstring(node, clean=False) is not None
+    return (node.body[0].end_lineno or 0) - 1 if isinstance(node, ast.FunctionDef) and found else 0
 
 
 def arguments(target: Target) -> list[str]:
     """Names of the target's arguments, ``self`` included."""
-    ((_, node),) = _functions(_parse(textwrap.dedent(target.source)))
+    ((_, node),) = functions(parsed(textwrap.dedent(target.source)))
     return _arguments(node)
 
 
-def outline(source: str, name: str) -> str:
-    """``source`` with the bodies of all functions but ``name`` left out, for a prompt."""
-    tree = _parse(source)
+def loaded(target: Target) -> frozenset[str]:
+    """Names and attributes that the target's source holds, its arguments included."""
+    tree = parsed(textwrap.dedent(target.source))
+    names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
+    names |= {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
+    return frozenset(names | {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)})
+
+
+def excerpt(source: str, name: str) -> str:
+    """Function ``name`` as it stands in ``source``, and before it the constructor of its class, for a prompt."""
     lines = source.split("\n")
-    for other, node in sorted(_functions(tree), key=lambda pair: -pair[1].lineno):
-        if other != name and (node.end_lineno or 0) - node.lineno > 3:
-            header, indent = _header(lines, node)
-            docstring = _docstring(lines, node)
-            lines[_first(node) - 1 : node.end_lineno] = [*header, *docstring, f"{indent}..."]
-    return "\n".join(lines)
+    owner, _, _ = name.rpartition(".")
+    shown = [f"class {owner}:"] if owner else []
+    for found, node in functions(parsed(source)):
+        if found == name or (owner and found == f"{owner}.__init__"):
+            shown += ["\n".join(lines[_first(node) - 1 : node.end_lineno]), ""]
+    return "\n".join(shown).rstrip()
