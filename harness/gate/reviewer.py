@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -59,17 +59,19 @@ class Reply(BaseModel):
     reason: str
 
 
-SCHEMA: Mapping[str, Any] = {
-    "type": "object",
-    "properties": {
-        "nonce": {"type": "string"},
-        "verdict": {"type": "string", "enum": ["approve", "reject"]},
-        "rules": {"type": "array", "items": {"type": "string"}},
-        "reason": {"type": "string"},
-    },
-    "required": ["nonce", "verdict", "rules", "reason"],
-    "additionalProperties": False,
-}
+def schema(rules: Iterable[str]) -> Mapping[str, Any]:
+    """JSON schema of ``Reply`` over the ids of the rules that the model decides on."""
+    return {
+        "type": "object",
+        "properties": {
+            "nonce": {"type": "string"},
+            "verdict": {"type": "string", "enum": ["approve", "reject"]},
+            "rules": {"type": "array", "items": {"type": "string", "enum": list(rules)}},
+            "reason": {"type": "string"},
+        },
+        "required": ["nonce", "verdict", "rules", "reason"],
+        "additionalProperties": False,
+    }
 
 
 def check(case: Case, models: Models, seed: int, scope: str, limits: ReviewLimits | None = None) -> StageVerdict:
@@ -89,7 +91,7 @@ def check(case: Case, models: Models, seed: int, scope: str, limits: ReviewLimit
     if size > window.window_tokens:
         message = f"{size} tokens to review; the reviewer's window holds {window.window_tokens}"
         return _verdict((Finding(rule=INCOMPLETE, message=message),), "rules", started)
-    request = ChatRequest((ChatMessage("user", prompt),), window.reply_tokens, 0.0, schema=SCHEMA)
+    request = ChatRequest((ChatMessage("user", prompt),), window.reply_tokens, 0.0, schema=schema(decided(case.h0)))
     try:
         reply = models.chat(Role.REVIEWER, request, scope)
     except RequestRefused as refusal:
