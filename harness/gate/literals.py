@@ -53,7 +53,7 @@ class DataWords:
     phrases: frozenset[tuple[str, ...]] = frozenset()
     """Five words in a row of a question or choice."""
     choices: frozenset[tuple[str, ...]] = frozenset()
-    """Whole choices of three words or more."""
+    """Whole choices of three words or more, not all of them words of the building blocks ("in the afternoon")."""
     own: frozenset[str] = frozenset()
     """Words of few questions and choices that are no words of the building blocks."""
     captions: frozenset[int] = frozenset()
@@ -77,7 +77,9 @@ def data_words(
         names=frozenset(parts),
         ids=frozenset(i.casefold() for i in ids if len(i) >= 6),
         phrases=_rare(phrase for text in texts for phrase in set(_phrases(text))),
-        choices=frozenset(tuple(text) for text in texts if len(text) >= WHOLE_WORDS),
+        choices=frozenset(
+            tuple(text) for text in texts if len(text) >= WHOLE_WORDS and not general_words().issuperset(text)
+        ),
         own=frozenset(w for w, count in held.items() if len(w) >= 4 and count <= FEW and w not in general_words()),
         captions=_rare(hash(phrase) for text in captions for phrase in _phrases([word for word, _ in words(text)])),
     )
