@@ -85,7 +85,7 @@ def mutations() -> tuple[Mutation, ...]:
         Mutation(fields, "PHRASE = ", "5.0", "4.5"),
         Mutation(fields, "CHOICE_WEIGHTS: ", '"PEOPLE": 3.5', '"PEOPLE": 3.0'),
         Mutation(fields, "def totals", "&", "|"),
-        Mutation(fields, "def totals", "asked > 0", "asked >= 0"),
+        Mutation(fields, "def totals", "(asked > 0)", "(asked >= 0)"),
         Mutation(fields, 'weights["PLACE"] +=', "WHERE_PLACE", "0"),
         Mutation(fields, 'weights["PEOPLE"] +=', "WHO_PEOPLE", "0"),
         Mutation(fields, 'weights["DIALOGUE"] +=', "SPEECH_DIALOGUE", "0"),

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from policies.blocks.extract import FIELDS, Line, read_line
 from policies.blocks.lexicon import SPEAKER
 from policies.blocks.memory import Memory
-from policies.blocks.postings import ONE, Bools, Floats
+from policies.blocks.postings import ONE, Bools, Floats, Ints
 from policies.blocks.store import Texts
 from policies.blocks.tokens import content, words
 from policies.blocks.words import ARTICLES, Word, split
@@ -124,16 +124,15 @@ class EventMemory(Memory):
     def weighed(self, terms: Iterable[str], weights: Mapping[str, float]) -> Floats:
         """Overlap of the distinct ``terms`` with each field, weighed and added up, shape (n,); names as above."""
         scores = np.zeros(len(self), np.float32)
-        self.weigh(terms, weights, scores)
+        for term in dict.fromkeys(terms):
+            np.add.at(scores, *self.matching(term, weights))
         return scores
 
-    def weigh(self, terms: Iterable[str], weights: Mapping[str, float], scores: Floats) -> None:
-        """The same, added to ``scores``."""
-        of_mask = _of_mask(tuple(weights.items()))
-        for term in dict.fromkeys(terms):
-            positions, masks = self.text.masks(term)
-            if len(positions):
-                np.add.at(scores, positions, of_mask[int(self.is_name(term))][masks])
+    def matching(self, term: str, weights: Mapping[str, float]) -> tuple[Ints, Floats]:
+        """The m records that hold ``term``, in order, and the weights of the fields they hold it in, added up."""
+        positions, masks = self.text.masks(term)
+        found = _of_mask(tuple(weights.items()))[int(self.is_name(term))][masks]
+        return (positions, found) if found.all() else (positions[found > 0], found[found > 0])
 
     def holds(self, terms: Iterable[str], fields: Sequence[str] = FIELDS) -> Bools:
         """Whether any of ``terms`` stands in any of ``fields`` of a record, shape (n,)."""

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from policies.blocks.events import EventMemory
-from policies.blocks.postings import Floats
+from policies.blocks.postings import Floats, Ints
 from policies.blocks.tokens import content, speech_question
 from policies.contract import Query
 
@@ -56,23 +56,29 @@ def fields_question(memory: EventMemory, query: Query) -> Floats:
     return memory.weighed(content(query.question), question_weights(query.question))
 
 
+def choice_matches(memory: EventMemory, choice: str, one_token_phrases: bool = False) -> tuple[Ints, Floats]:
+    """The m records that match a choice, in order, and their S_c: two arrays of shape (m,)."""
+    wanted = content(choice)
+    if len(wanted) == 1 and not one_token_phrases:
+        return memory.matching(next(iter(wanted)), CHOICE_WEIGHTS)
+    scores = memory.weighed(wanted, CHOICE_WEIGHTS)
+    if one_token_phrases or len(wanted) >= PHRASE_TERMS:
+        scores[memory.with_phrase(choice)] += PHRASE
+    positions = np.flatnonzero(scores)
+    return positions, scores[positions]
+
+
 def fields_choices(memory: EventMemory, query: Query, one_token_phrases: bool = False) -> Floats:
     """S_c of every record for each choice, shape (n, k) in the order of the choices."""
-    rows = np.zeros((len(query.choices), len(memory)), np.float32)  # a choice's scores lie side by side
+    rows = np.zeros((len(query.choices), len(memory)), np.float32)
     for row, text in zip(rows, query.choices.values(), strict=True):
-        wanted = content(text)
-        memory.weigh(wanted, CHOICE_WEIGHTS, row)
-        if one_token_phrases or len(wanted) >= PHRASE_TERMS:
-            row[memory.with_phrase(text)] += PHRASE
+        positions, scores = choice_matches(memory, text, one_token_phrases)
+        row[positions] = scores
     return rows.T
 
 
 def totals(asked: Floats, chosen: Floats, bonus: float = GAMMA) -> Floats:
     """S from S_q (n,) and S_c (n, k), shape (n, k)."""
-    scores = np.empty_like(chosen.T)
-    weighed, matched = ALPHA * asked, asked > 0
-    for row, total in zip(chosen.T, scores, strict=True):  # in place: for a year of windows, fresh memory is the cost
-        np.multiply(row, BETA, out=total)
-        total += weighed
-        total += bonus * (matched & (row > 0)).astype(total.dtype)
+    rows = chosen.T
+    scores: Floats = BETA * rows + ALPHA * asked + bonus * ((asked > 0) & (rows > 0)).astype(rows.dtype)
     return scores.T

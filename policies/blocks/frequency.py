@@ -11,6 +11,7 @@ import re
 import numpy as np
 
 from policies.blocks.events import EventMemory
+from policies.blocks.recency import ranked
 from policies.blocks.route import Direct
 from policies.blocks.scoring import Scored
 from policies.blocks.support import leader
@@ -37,10 +38,13 @@ def frequency(memory: EventMemory, query: Query, scored: Scored) -> Direct | Non
     if not _TRIGGER.search(query.question) or any(map(_NUMBER.match, query.choices.values())):
         return None  # a number of times is no thing that records could mention
     starts = memory.windows.starts()
-    counts = [len(np.unique(starts[(scored.asked > 0) & (row > 0)])) for row in scored.chosen.T]
+    shared = [scored.asked[matches.positions] > 0 for matches in scored.choices]
+    counts = [
+        len(np.unique(starts[matches.positions[both]])) for matches, both in zip(scored.choices, shared, strict=True)
+    ]
     column = leader(counts, LEAST, RATIO, LEAD)
     if column is None:
         return None
-    shared = np.where((scored.asked > 0) & (scored.chosen[:, column] > 0), scored.total[:, column], 0)
-    best = scored.best(shared, SHOWN)
+    matches, both = scored.choices[column], shared[column]
+    best = ranked(matches.total[both], SHOWN, scored.later, len(memory), matches.positions[both])
     return Direct(list(query.choices)[column], ROUTE, tuple(at for at, _ in best))

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from policies.blocks.formats import SEPARATOR, asked_at, one_line
 from policies.blocks.memory import Memory
 from policies.blocks.recency import hint
-from policies.blocks.scoring import Scored
+from policies.blocks.scoring import Scored, overall
 from policies.contract import Query
 
 GLOBALS = 6
@@ -118,10 +118,10 @@ def _fill(shown: dict[int, str], beside: Beside, left: int) -> tuple[int, ...]:
 
 def _slots(scored: Scored) -> list[_Slot]:
     """All slots in the order they are filled. The globals are ranked by their best choice's score (not given)."""
-    general = [_Slot(0, at, score) for at, score in scored.best(scored.overall(), GLOBALS)]
-    columns = [scored.best(row, EACH) for row in scored.total.T]
+    columns = scored.each(max(GLOBALS, EACH))
+    general = [_Slot(0, *found) for found in overall(columns, GLOBALS)]
     ranks = [
-        [_Slot(1 + column, *chosen[rank]) for column, chosen in enumerate(columns) if rank < len(chosen)]
+        [_Slot(column, *found[rank]) for column, found in enumerate(columns, 1) if rank < len(found)]
         for rank in range(EACH)
     ]
     return [*ranks[0], *general, *(slot for rank in ranks[1:] for slot in rank)]

@@ -36,18 +36,25 @@ def temporal(scores: Floats, question: str, strength: float = STRENGTH) -> Float
     return (rows + (rows > 0) * _shift(np.arange(len(scores)), len(scores), wanted, strength)).T
 
 
-def ranked(scores: Floats, count: int, wanted: int, strength: float = STRENGTH) -> list[tuple[int, float]]:
-    """The ``count`` best of ``scores`` (n,) after the temporal rerank in direction ``wanted``: (position, score).
+def ranked(
+    scores: Floats, count: int, wanted: int, size: int, positions: Ints | None = None
+) -> list[tuple[int, float]]:
+    """The ``count`` best after the temporal rerank in direction ``wanted``: (position, score), best first.
 
-    The same as ``top(temporal(scores))``, without shifting what cannot come up.
+    ``scores`` (m,) are of the records at ``positions`` (m,), in order, or of all ``size`` records. The same as
+    ``top(temporal(scores))``, without shifting what cannot come up.
     """
-    best = top(scores, count)
-    if not wanted or not best:
-        return [(at, float(scores[at])) for at in best]
-    least = scores[best[-1]] - strength if len(best) == count else 0.0
-    near = np.flatnonzero((scores >= least) & (scores > 0))
-    shifted = scores[near] + _shift(near, len(scores), wanted, strength)
-    return [(int(near[at]), float(shifted[at])) for at in top(shifted, count)]
+    near = np.array(top(scores, count), np.int64)
+    if not wanted or not len(near):
+        shifted = scores[near]
+    else:
+        least = scores[near[-1]] - STRENGTH if len(near) == count else 0.0
+        near = np.flatnonzero((scores >= least) & (scores > 0))
+        places = near if positions is None else positions[near]
+        shifted = scores[near] + _shift(places, size, wanted, STRENGTH)
+        best = top(shifted, count)
+        near, shifted = near[best], shifted[best]
+    return list(zip((near if positions is None else positions[near]).tolist(), shifted.tolist(), strict=True))
 
 
 def _shift(positions: Ints, size: int, wanted: int, strength: float) -> Floats:

@@ -64,8 +64,8 @@ def rank_windows(memory: Memory, query: Query, scored: Scored, letter: str | Non
 
     The ranking is not given by the source.
     """
-    of_answer = scored.asked if letter is None else scored.total[:, list(query.choices).index(letter)]
-    found = scored.best(of_answer * memory.windows.frames(), CONSIDERED)
+    column = None if letter is None else list(query.choices).index(letter)
+    found = scored.best(column, CONSIDERED, memory.windows.frames())
     chosen: list[int] = []
     for at, _ in sorted(found, key=lambda pair: (-pair[1], -scored.asked[pair[0]], pair[0])):
         if all(abs(_middle(memory, at) - _middle(memory, other)) >= APART for other in chosen):

@@ -15,13 +15,13 @@ from policies import blocks
 from policies.blocks import vectors
 from policies.blocks.events import EventMemory
 from policies.blocks.extract import read_line
-from policies.blocks.fields import fields_choices, question_weights
+from policies.blocks.fields import fields_choices, fields_question, question_weights, totals
 from policies.blocks.formats import SEPARATOR, fit, five_fields, headline, raw
 from policies.blocks.packing import EACH, GLOBALS, pack
 from policies.blocks.recency import direction, ranked, temporal
-from policies.blocks.scoring import score
+from policies.blocks.scoring import overall, score
 from policies.blocks.select import earliest, interleave, latest, neighbours, top, top_each, uniform
-from policies.blocks.support import leader
+from policies.blocks.support import leader, support_counts
 from policies.blocks.timefmt import stamp
 from policies.blocks.tokens import content, speech_question, terms
 from policies.contract import EmbedReply, Query, Utterance, Window
@@ -162,7 +162,10 @@ def test_temporal_rerank_never_lifts_a_record_without_a_match() -> None:
 def test_ranking_is_the_same_as_shifting_all(values: list[int], count: int, word: str) -> None:
     scores = np.array(values, np.float32) / 2
     shifted = temporal(scores, word)
-    assert ranked(scores, count, direction(word)) == [(at, shifted[at]) for at in top(shifted, count)]
+    assert ranked(scores, count, direction(word), len(scores)) == [(at, shifted[at]) for at in top(shifted, count)]
+    some = np.flatnonzero(scores != 1)
+    shown = [(int(some[at]), shifted[some][at]) for at in top(shifted[some], count)]
+    assert ranked(scores[some], count, direction(word), len(scores), some) == shown
 
 
 @settings(deadline=None)
@@ -219,6 +222,29 @@ SENTENCE = st.lists(
     st.sampled_from(["Ada", "Ben", "paints", "fence", "the", "mug", "kitchen"]), min_size=1, max_size=40
 )
 STREAM = st.lists(SENTENCE.map(" ".join), max_size=40)
+
+
+QUESTIONS = ("Who paints the fence last?", "Who paints the fence?", "Where did Ada first paint?", "Nothing?")
+
+
+@settings(deadline=None)
+@given(STREAM, st.sampled_from(QUESTIONS), st.integers(1, 8), st.sampled_from((0.0, 4.0)))
+def test_rankings_are_those_of_all_scores(lines: list[str], question: str, count: int, bonus: float) -> None:
+    """What is computed for matching records alone is what the whole matrix of scores would give."""
+    held = memory(*(window(at, line) for at, line in enumerate(lines)))
+    query = ask(question, "Ada", "Ben", "the mug", "kitchen fence")
+    asked, chosen = fields_question(held, query), fields_choices(held, query)
+    scores = temporal(totals(asked, chosen, bonus), question)
+    scored = score(held, query, bonus)
+    assert list(scored.counts) == support_counts(asked, chosen)
+    for column in range(4):
+        shown = [(at, float(scores[at, column])) for at in top(scores[:, column], count)]
+        assert scored.best(column, count) == shown
+    best = scores.max(axis=1)
+    assert overall(scored.each(count), count) == [(at, float(best[at])) for at in top(best, count)]
+    few = np.arange(len(lines)) % 2 == 0
+    shown = [(at, float(scores[at, 0])) for at in top(scores[:, 0] * few, count)]
+    assert scored.best(0, count, few) == shown
 
 
 @settings(deadline=None)

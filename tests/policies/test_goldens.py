@@ -129,7 +129,7 @@ def test_the_worked_example_is_fourteen() -> None:
     assert asked.tolist() == [3.0, 0.0, 3.0]
     assert chosen.tolist() == [[0.0, 0.0], [3.5, 0.0], [3.5, 0.0]]
     assert totals(asked, chosen)[:, 0].tolist() == [3.0, 7.0, 14.0]
-    assert score(held, query).total[:, 0].tolist() == [3.0, 7.0, 14.0]
+    assert score(held, query).best(0, 3) == [(2, 14.0), (1, 7.0), (0, 3.0)]
 
 
 def test_the_bonus_is_once_per_record_and_choice_and_needs_both_scores() -> None:
@@ -189,12 +189,13 @@ def test_last_latest_previous_later_and_first_earliest_earlier() -> None:
     held = memory(*(window(at, "someone juggles" if at != 2 else "nothing") for at in range(5)))
     for word, first in (("last", 4), ("first", 0)):
         scored = score(held, query := ask(f"Who juggled {word}?", "Ada", "Ben"))
-        assert scored.total[:, 0].tolist() == [3.0, 3.0, 0.0, 3.0, 3.0]
-        best = scored.best(scored.total[:, 0], 5)
+        best = scored.best(0, 5)
         assert best[0][0] == first and {at for at, _ in best} == {0, 1, 3, 4}
-        shifted = temporal(scored.total, query.question)[:, 0]
+        scores = totals(fields_question(held, query), fields_choices(held, query))
+        assert scores[:, 0].tolist() == [3.0, 3.0, 0.0, 3.0, 3.0]
+        shifted = temporal(scores, query.question)[:, 0]
         assert shifted.argmax() == first and shifted[2] == 0
-        assert temporal(scored.total, "who?") is scored.total
+        assert temporal(scores, "who?") is scores
 
 
 def test_each_record_counts_exactly_once_for_a_choice_and_for_several_choices() -> None:
