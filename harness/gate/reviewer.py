@@ -10,6 +10,7 @@ import hashlib
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from difflib import unified_diff
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -60,16 +61,16 @@ class Reply(BaseModel):
 
 
 def schema(rules: Iterable[str]) -> Mapping[str, Any]:
-    """JSON schema of ``Reply`` over the ids of the rules that the model decides on."""
+    """JSON schema of ``Reply`` over the rules that the model decides on; the reason comes before the verdict."""
     return {
         "type": "object",
         "properties": {
             "nonce": {"type": "string"},
-            "verdict": {"type": "string", "enum": ["approve", "reject"]},
-            "rules": {"type": "array", "items": {"type": "string", "enum": list(rules)}},
             "reason": {"type": "string"},
+            "rules": {"type": "array", "items": {"type": "string", "enum": list(rules)}},
+            "verdict": {"type": "string", "enum": ["approve", "reject"]},
         },
-        "required": ["nonce", "verdict", "rules", "reason"],
+        "required": ["nonce", "reason", "rules", "verdict"],
         "additionalProperties": False,
     }
 
@@ -117,7 +118,8 @@ def _verdict(findings: tuple[Finding, ...], decided_by: str, started: float) -> 
 
 def render(case: Case, seed: int) -> tuple[str, str]:
     """The prompt and the nonce that the reply must repeat."""
-    material = "\n".join([case.hypothesis.model_dump_json(), *case.files.values(), *(f.message for f in case.findings)])
+    texts = (*case.files.values(), *case.parent_files.values(), *(f.message for f in case.findings))
+    material = "\n".join([case.hypothesis.model_dump_json(), *texts])
     fence = "=====" + absent_token(material, seed, "fence") + "====="
     nonce = absent_token(material, seed, "nonce")
     changed = {path for path, text in case.files.items() if case.parent_files.get(path) != text}
@@ -129,10 +131,20 @@ def render(case: Case, seed: int) -> tuple[str, str]:
         findings=case.findings,
         files=sorted(case.files.items()),
         changed=changed,
+        diff=difference(case.parent_files, case.files),
         fence=fence,
         nonce=nonce,
     )
     return prompt, nonce
+
+
+def difference(before: Mapping[str, str], after: Mapping[str, str]) -> str:
+    """Unified difference of two packages, without line numbers: what the candidate changed."""
+    lines = []
+    for path in sorted({*before, *after}):
+        old, new = before.get(path, "").split("\n"), after.get(path, "").split("\n")
+        lines += [line for line in unified_diff(old, new, path, path, n=1, lineterm="") if not line.startswith("@@")]
+    return "\n".join(lines)
 
 
 def decided(h0: H0) -> dict[str, str]:
