@@ -42,6 +42,7 @@ def main() -> None:
             egolife(sandbox)
         except SandboxError as error:
             print(f"{sandbox}: not measured, {error}")
+    memory()
 
 
 def of_stages(sandbox: Kind, theirs: float | None) -> None:
@@ -64,6 +65,20 @@ def egolife(sandbox: Kind) -> None:
         import_egolife(source, folder)
         seconds, windows, questions = streams.stream(sandbox, folder, "v01")
     print(f"{sandbox}: {windows} windows and {questions} questions through V1, reader included, in {seconds:.2f} s")
+
+
+def memory() -> None:
+    """The memory layer, in a process of its own, so that its peak is nobody else's."""
+    source = SHARED / "data" / "egolife"
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch, "egolife")
+        if source.is_dir():
+            import_egolife(source, folder)
+        else:
+            print(f"memory: the real stream is not measured, its files are not at {source}")
+        named = [str(folder)] if source.is_dir() else []
+        sys.stdout.flush()
+        subprocess.run([sys.executable, "-m", "benchmarks.memory", *named], check=True)
 
 
 if __name__ == "__main__":
