@@ -129,9 +129,12 @@ def _foreign(text: str, asked_at: float) -> Ago | None:
         return None
     from dateparser import parse  # dear to import, and seldom needed
 
-    base = datetime(2001, 1, 1) + timedelta(seconds=asked_at)
-    known = {"RELATIVE_BASE": base, "PREFER_DATES_FROM": "past", "PARSERS": ["relative-time", "absolute-time"]}
-    found = parse(text, languages=["en"], settings=known)
+    try:
+        base = datetime(2001, 1, 1) + timedelta(seconds=asked_at)
+        known = {"RELATIVE_BASE": base, "PREFER_DATES_FROM": "past", "PARSERS": ["relative-time", "absolute-time"]}
+        found = parse(text, languages=["en"], settings=known)
+    except (ValueError, OverflowError):  # a time beyond what calendars reach
+        return None
     if found is None or found.tzinfo is not None:
         return None
     since = (base - found).total_seconds()
