@@ -97,9 +97,11 @@ def _first(draw: random.Random) -> Direction:
         f"Choose the {count} windows that match the question best, and put the best one first in the context instead "
         "of in order of time.",
         (BM25, "from policies.blocks.select import top"),
-        CHOSEN,
+        "In the place of the line that begins with `items =` and of all that follow it",
         f"positions = top(bm25_question(self.memory, query), {count})\n{ITEMS}\n"
-        "context = head + SEPARATOR.join(text for _, text in items)",
+        "context = head + SEPARATOR.join(text for _, text in items)\n"
+        "evidence = self.memory.references([at for at, _ in items])\n"
+        'return (yield from read(query, context[: self.limit], "best_first", evidence[: self.evidence]))',
     )
 
 
@@ -137,7 +139,7 @@ def _leader(draw: random.Random) -> Direction:
             "from policies.blocks.support import leader, support_counts",
             "from policies.contract import Answer",
         ),
-        "Before all its other lines",
+        "As its first lines, before all the others, which stay,",
         "counts = support_counts(bm25_question(self.memory, query), bm25_choices(self.memory, query))\n"
         f"column = leader(counts, {least}, 2.0, {least})\n"
         "if column is not None:\n"

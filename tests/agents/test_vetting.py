@@ -42,6 +42,7 @@ BAD = {
     ),
     "unknown keyword": (f"positions = uniform(3, number=2)\n{LAST}", "uniform takes other arguments"),
     "no such function of a library": (f"import math\nx = math.average([1])\n{LAST}", "math has no average"),
+    "base class": ("return super().answer(query)", "no base class"),
     "does not compile": (f"for at in []:\n    pass\nbreak\n{LAST}", "line .*outside loop"),
     "name of a comprehension": (f"x = [at for at in range(3)]\ny = at\n{LAST}", "at is not defined"),
     "in a nested function": (f"def inner():\n    return nothing\n{LAST}", "nothing is not defined"),
@@ -106,7 +107,8 @@ def test_the_lines_of_every_direction_fit_the_function_they_are_for() -> None:
         at = next((i for i, line in enumerate(body) if place and line.strip().startswith(place)), 0)
         at = next(i for i, line in enumerate(body) if "head =" in line) + 1 if place == "head" else at
         replaced = direction.where.startswith("In the place")
-        body[at : at + replaced] = [" " * 8 + line for line in lines]
+        rest = len(body) if "all that follow" in direction.where else at + replaced
+        body[at:rest] = [" " * 8 + line for line in lines]
         files = changed("\n".join(body), direction.imports)
         vet(files, "policy.py", "Policy.answer")
         packed = {path: text.encode() for path, text in files.items()}
