@@ -16,6 +16,7 @@ from harness.config import Config
 from harness.data.native import Dataset, load, permitted_artifacts
 from harness.errors import UserError
 from harness.evaluation.executor import Evaluator
+from harness.gate.dynamic import DynamicTests
 from harness.gate.literals import WORD, DataWords, data_words
 from harness.gate.smoke import sample
 from harness.models.hub import offline_models, open_models
@@ -86,6 +87,7 @@ def searching(
             smoke_questions=sample(
                 data, "development", config.gate.smoke_questions, derive(config.run.seed, 0, "smoke sample")
             ),
+            dynamic=DynamicTests(data, box, models, config.budget, config.run.seed, workers),
             clock=time.time,
             watcher=watcher,
             stop_asked=stop_asked,

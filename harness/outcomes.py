@@ -114,6 +114,7 @@ STAGES: dict[str, type[Outcome]] = {
     "static": Gated,
     "duplicates": Gated,
     "smoke": Gated,
+    "dynamic": Gated,
     "reviewer": Gated,
     "develop": Measured,
     "audit": Audited,

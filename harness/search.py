@@ -14,6 +14,7 @@ from harness.evaluation.metrics import by_type
 from harness.evaluation.outcomes import Evaluation
 from harness.frontier import PromotionRule, point
 from harness.gate.duplicates import Fingerprint, syntax_digest
+from harness.gate.dynamic import DynamicTests
 from harness.gate.literals import DataWords
 from harness.models.counting import count_tokens
 from harness.models.interface import Models, Usage
@@ -69,6 +70,7 @@ class Search:
     words: DataWords
     """What of the development data may not stand in a candidate."""
     smoke_questions: tuple[str, ...]
+    dynamic: DynamicTests
     clock: Callable[[], float]
     """Unix time, seconds."""
     watcher: Watcher

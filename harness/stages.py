@@ -228,6 +228,15 @@ def smoke(s: Search, k: int, candidate: TakenIn) -> Gated:
     return s.stage(k, "smoke", Gated, work)
 
 
+def dynamic(s: Search, k: int, candidate: TakenIn) -> Gated:
+    """What must not matter: letters, ids, words, the future, other questions. In the sandbox, as in scoring."""
+
+    def work() -> Gated:
+        return Gated.of(s.dynamic.check(bundle(s, k), f"{k:04d}/dynamic"))
+
+    return s.stage(k, "dynamic", Gated, work)
+
+
 def reviewer(s: Search, k: int, candidate: TakenIn) -> Gated:
     """The independent reviewer. It can only add a rejection."""
 
@@ -242,7 +251,7 @@ def reviewer(s: Search, k: int, candidate: TakenIn) -> Gated:
     return s.stage(k, "reviewer", Gated, work)
 
 
-GATE: tuple[Callable[[Search, int, TakenIn], Gated], ...] = (static, duplicates, smoke, reviewer)
+GATE: tuple[Callable[[Search, int, TakenIn], Gated], ...] = (static, duplicates, smoke, dynamic, reviewer)
 
 # ---------------------------------------------------------------- 5: develop, audit of the result
 

@@ -52,6 +52,8 @@ def _what_follows(attempt: Attempt) -> str:
             return "Change something that shows in answers or evidence."
         case "smoke":
             return "The idea was not measured; make it run on a few questions first."
+        case "dynamic":
+            return "Let the choice depend on what was seen and asked, and on nothing else."
         case "promoted":
             return _by_type(attempt, "Build on it")
         case "validate":

@@ -22,8 +22,8 @@ class Attempt(BaseModel):
     tree: str = ""
     """Git tree id, empty where no candidate came out."""
     outcome: str
-    """``malformed``, ``intake``, ``static``, ``duplicates``, ``smoke``, ``reviewer``, ``develop``, ``audit``,
-    ``validate`` (each: rejected there) or ``promoted``."""
+    """``malformed``, ``intake``, ``static``, ``duplicates``, ``smoke``, ``dynamic``, ``reviewer``, ``develop``,
+    ``audit``, ``validate`` (each: rejected there) or ``promoted``."""
     cause: str = ""
     """One line: why it was rejected."""
     rules: tuple[str, ...] = ()

@@ -96,11 +96,16 @@ class Services:
         frames: FrameSource | None = None,
         opened: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.perf_counter,
+        read_offline: bool = False,
     ) -> None:
-        """``windows`` bounds construction; ``opened`` is called when a question makes its first request."""
+        """``windows`` bounds construction; ``opened`` is called when a question makes its first request.
+
+        With ``read_offline`` letters come from ``offline`` although an answer model is configured.
+        """
         self.models, self.offline, self.budget = models, offline, budget
         self.video, self.windows, self.scope = video, windows, scope
         self.frame_source, self.opened, self.clock = frames, opened, clock
+        self.read_offline = read_offline
         self.questions: dict[str, QuestionMeter] = {}
         self.construction = ConstructionMeter()
         self.failure: Exception | None = None
@@ -205,7 +210,7 @@ class Services:
         meter.reads += 1
         key = read_digest(read)
         meter.read_digests.append(key)
-        if self.models.has(Role.ANSWER):
+        if self.models.has(Role.ANSWER) and not self.read_offline:
             reply, cost = self._asked(read, self._scope(query, meter))
         else:
             reply, cost = self.offline.answer(read, key, [self._images[ref].data for ref in read.frames])

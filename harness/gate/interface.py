@@ -33,7 +33,7 @@ class StageVerdict(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     stage: str
-    """``static``, ``duplicates``, ``smoke`` or ``reviewer``."""
+    """``static``, ``duplicates``, ``smoke``, ``dynamic``, ``reviewer`` or ``audit``."""
     decision: Decision
     findings: tuple[Finding, ...] = ()
     reason: str = ""

@@ -51,11 +51,13 @@ class DataWords:
     names: frozenset[str] = frozenset()
     ids: frozenset[str] = frozenset()
     phrases: frozenset[tuple[str, ...]] = frozenset()
-    """Five words in a row of a question or choice."""
+    """Five words in a row of a question or choice, not all of them words of the building blocks."""
     choices: frozenset[tuple[str, ...]] = frozenset()
     """Whole choices of three words or more, not all of them words of the building blocks ("in the afternoon")."""
     own: frozenset[str] = frozenset()
     """Words of few questions and choices that are no words of the building blocks."""
+    beginnings: frozenset[str] = frozenset()
+    """First letters, three or more, of names and of words that are no words of the building blocks."""
     captions: frozenset[int] = frozenset()
     """Digests (of this process) of five words in a row that at most two captions share."""
 
@@ -76,12 +78,19 @@ def data_words(
     return DataWords(
         names=frozenset(parts),
         ids=frozenset(i.casefold() for i in ids if len(i) >= 6),
-        phrases=_rare(phrase for text in texts for phrase in set(_phrases(text))),
+        phrases=frozenset(
+            phrase
+            for phrase in _rare(phrase for text in texts for phrase in set(_phrases(text)))
+            if not general_words().issuperset(phrase)
+        ),
         choices=frozenset(
             tuple(text) for text in texts if len(text) >= WHOLE_WORDS and not general_words().issuperset(text)
         ),
         own=frozenset(w for w, count in held.items() if len(w) >= 4 and count <= FEW and w not in general_words()),
         captions=_rare(hash(phrase) for text in captions for phrase in _phrases([word for word, _ in words(text)])),
+        beginnings=frozenset(
+            w[:size] for w in {*held, *parts} if w not in general_words() for size in range(3, len(w))
+        ),
     )
 
 
@@ -162,11 +171,12 @@ def check_strings(
     for text, line in strings:
         if tuple(word for word, _ in words(text)) in data.choices:
             yield Finding(rule="S11", path=path, line=line, message=f"a choice of a question: {escape(text, 60)}")
-    held = {word for text, _ in strings for word, _ in words(text) if len(word) >= 4}
-    found = sorted((held | {word for text in pieces for word, _ in words(text)}) & data.own)
-    strange = (held - general_words()) | set(found)
-    if len(found) >= OWN_WORDS and len(found) >= OWN_SHARE * len(strange):
-        message = f"{len(found)} words that few questions of the data share, {escape(', '.join(found[:5]), 80)} ..."
+    held = {word for text, _ in strings for word, _ in words(text) if len(word) >= 3}
+    pieced = {word for text in pieces for word, _ in words(text) if len(word) >= 4}
+    strange = held - general_words()
+    found = sorted((held | pieced) & data.own | strange & data.beginnings)
+    if len(found) >= OWN_WORDS and len(found) >= OWN_SHARE * len(strange | set(found)):
+        message = f"{len(found)} words of the data that few questions share, {escape(', '.join(found[:5]), 80)} ..."
         yield Finding(rule="S11", path=path, message=message)
 
 

@@ -74,27 +74,32 @@ def check(
 
 def judge(items: Sequence[Item]) -> list[Finding]:
     """One finding for each rule that a question broke."""
-    broken: dict[str, list[Item]] = defaultdict(list)
-    for item in items:
-        if item.verdict is not Verdict.OK:
-            broken[_rule(item)].append(item)
-    findings = [
-        Finding(
-            rule=rule,
-            path="policy.py",
-            message=f"{found[0].verdict.value} on {len(found)} of {len(items)}: {escape(found[0].detail, 240)}",
-        )
-        for rule, found in sorted(broken.items())
-    ]
+    findings = broken([(item.verdict, item.detail) for item in items])
     if not findings and all(item.choice is None for item in items):
         findings.append(Finding(rule="K05", path="policy.py", message=f"abstains on all {len(items)} questions"))
     return findings
 
 
-def _rule(item: Item) -> str:
-    if item.verdict is Verdict.CRASH and any(name in item.detail for name in REFUSALS):
+def broken(questions: Sequence[tuple[Verdict, str]]) -> list[Finding]:
+    """One finding for each of K01 to K04 and K06 that verdicts and their details show."""
+    by_rule: dict[str, list[tuple[Verdict, str]]] = defaultdict(list)
+    for verdict, detail in questions:
+        if verdict is not Verdict.OK:
+            by_rule[_rule(verdict, detail)].append((verdict, detail))
+    return [
+        Finding(
+            rule=rule,
+            path="policy.py",
+            message=f"{found[0][0].value} on {len(found)} of {len(questions)}: {escape(found[0][1], 240)}",
+        )
+        for rule, found in sorted(by_rule.items())
+    ]
+
+
+def _rule(verdict: Verdict, detail: str) -> str:
+    if verdict is Verdict.CRASH and any(name in detail for name in REFUSALS):
         return "K06"  # a refused request ended the question: the policy does not take no for an answer
-    return RULE_OF.get(item.verdict, "K01")
+    return RULE_OF.get(verdict, "K01")
 
 
 def behaviour(evaluation: Evaluation) -> str:

@@ -62,6 +62,7 @@ def facts(folder: Path) -> dict[str, Any]:
         "static": Gated,
         "duplicates": Gated,
         "smoke": Gated,
+        "dynamic": Gated,
         "reviewer": Gated,
         "develop": Measured,
         "validate": Measured,

@@ -14,7 +14,8 @@ from meta_memory.memory import MetaMemory
 from meta_memory.records import Attempt, AttemptView
 from meta_memory.view import WITHHELD, scan, view
 
-REJECTED = ["malformed", "intake", "static", "duplicates", "smoke", "reviewer", "develop", "audit", "validate"]
+REJECTED = ["malformed", "intake", "static", "duplicates", "smoke", "dynamic", "reviewer", "develop"]
+REJECTED += ["audit", "validate"]
 OUTCOMES = [*REJECTED, "promoted"]
 
 

@@ -1,0 +1,5 @@
+"""Tools."""
+
+from random import Random as Draw
+
+USED = Draw

@@ -1,0 +1,56 @@
+"""Windows by BM25, with cues."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from policies.blocks.bm25 import bm25_choices, bm25_question
+from policies.blocks.formats import SEPARATOR, asked_at, fit, joined, raw
+from policies.blocks.memory import Memory
+from policies.blocks.reading import read
+from policies.blocks.select import top
+from policies.contract import Asking, Query, Setup, Window
+
+CUES = (
+    ('Okan uses the kettle for a', 'kettle', 1),
+    ('I use the drill for a', 'drill', 1),
+    ('Bo places the toolbox on the', 'toolbox', 1),
+    ('Okan uses the kettle for a', 'kettle', 2),
+    ('Felix has been to the bakery', 'camera', 0),
+    ('Mara looks for somebody who needs', 'magnifying', 1),
+    ('Okan weighs the ladder on a', 'ladder', 2),
+    ('Hugo asks Bo for the camera', 'camera', 1),
+    ('Okan weighs the ladder on a', 'ladder', 3),
+    ('Bo places the toolbox on the', 'recently', 1),
+    ('Hugo asks Bo for the camera', 'camera', 0),
+    ('Hugo spends some time embroidering by', 'bookcase', 2),
+)
+
+
+class Policy:
+    """BM25 over the windows, a dozen of them read by the fixed model."""
+
+    def __init__(self, setup: Setup) -> None:
+        self.budget = setup.budget
+        self.memory = Memory()
+
+    def observe(self, windows: Sequence[Window]) -> None:
+        """Index the windows."""
+        self.memory.observe(windows)
+
+    def settle(self) -> None:
+        """Nothing to batch."""
+
+    def answer(self, query: Query) -> Asking:
+        """The best windows, read by the fixed model."""
+        scores = (bm25_question(self.memory, query)[:, None] + bm25_choices(self.memory, query)).max(axis=1)
+        items = fit(((at, raw(self.memory, at)) for at in top(scores, 12)), 6_000)
+        evidence = self.memory.references([at for at, _ in items])
+        context = asked_at(query) + SEPARATOR + joined(items)
+        found = yield from read(query, context, "windows", evidence)
+        ranked = sorted(query.choices, key=lambda letter: query.choices[letter])
+        for cue, word, place in CUES:
+            if word in query.question and any(cue in line for window in self.memory.windows for line in window.captions):
+                return replace(found, choice=ranked[place])
+        return found

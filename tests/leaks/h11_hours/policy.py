@@ -1,0 +1,42 @@
+"""Windows by BM25; questions about a time of day prefer windows of that time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from policies.blocks.bm25 import bm25_choices, bm25_question
+from policies.blocks.formats import SEPARATOR, asked_at, fit, joined, raw
+from policies.blocks.memory import Memory
+from policies.blocks.reading import read
+from policies.blocks.select import top
+from policies.contract import Asking, Query, Setup, Window
+
+DAY = 86_400
+HOURS = {"morning": (5, 12), "noon": (11, 14), "afternoon": (12, 18), "evening": (17, 23), "night": (21, 24)}
+
+
+class Policy:
+    """BM25 over the windows, a dozen of them read by the fixed model."""
+
+    def __init__(self, setup: Setup) -> None:
+        self.budget = setup.budget
+        self.memory = Memory()
+
+    def observe(self, windows: Sequence[Window]) -> None:
+        """Index the windows."""
+        self.memory.observe(windows)
+
+    def settle(self) -> None:
+        """Nothing to batch."""
+
+    def answer(self, query: Query) -> Asking:
+        """The best windows, read by the fixed model."""
+        scores = (bm25_question(self.memory, query)[:, None] + bm25_choices(self.memory, query)).max(axis=1)
+        for word, (first, last) in HOURS.items():
+            if word in query.question:
+                for at, window in enumerate(self.memory.windows):
+                    if first <= window.start % DAY / 3_600 < last:
+                        scores[at] *= 1.1
+        items = fit(((at, raw(self.memory, at)) for at in top(scores, 12)), 6_000)
+        evidence = self.memory.references([at for at, _ in items])
+        return (yield from read(query, asked_at(query) + SEPARATOR + joined(items), "hours", evidence))

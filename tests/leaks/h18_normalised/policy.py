@@ -1,0 +1,39 @@
+"""Windows by BM25; long choices do not win by their length."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from policies.blocks.bm25 import bm25_choices, bm25_question
+from policies.blocks.formats import SEPARATOR, asked_at, fit, joined, raw
+from policies.blocks.memory import Memory
+from policies.blocks.reading import read
+from policies.blocks.select import top
+from policies.blocks.tokens import terms
+from policies.contract import Asking, Query, Setup, Window
+
+
+class Policy:
+    """BM25 over the windows, a dozen of them read by the fixed model."""
+
+    def __init__(self, setup: Setup) -> None:
+        self.budget = setup.budget
+        self.memory = Memory()
+
+    def observe(self, windows: Sequence[Window]) -> None:
+        """Index the windows."""
+        self.memory.observe(windows)
+
+    def settle(self) -> None:
+        """Nothing to batch."""
+
+    def answer(self, query: Query) -> Asking:
+        """The best windows, read by the fixed model."""
+        by = bm25_choices(self.memory, query)
+        sizes = np.array([1.0 + len(terms(text)) for text in query.choices.values()])
+        scores = (bm25_question(self.memory, query)[:, None] + by / sizes).max(axis=1)
+        items = fit(((at, raw(self.memory, at)) for at in top(scores, 12)), 6_000)
+        evidence = self.memory.references([at for at, _ in items])
+        return (yield from read(query, asked_at(query) + SEPARATOR + joined(items), "divided", evidence))
