@@ -28,6 +28,7 @@ MODULES = {
     "ask": "ask",
     "data": "data",
     "memory": "memory",
+    "gate": "gate",
     "config": "setup",
     "doctor": "setup",
 }

