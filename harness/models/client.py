@@ -29,6 +29,7 @@ from harness.models.wire import (
     parse_embeddings,
     parse_transcription,
     response_format,
+    tools_json,
     with_schema_in_prompt,
 )
 from harness.settings import RoleModel
@@ -37,6 +38,7 @@ T = TypeVar("T")
 TRANSIENT = {408, 409, 425, 429}
 NOT_SENT = {"ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError"}
 """Names of the HTTP library's errors for a request that never left; the library differs between versions."""
+NO_TOOLS = re.compile(r"\btools?\b|tool[ _]us|function[ _]call", re.IGNORECASE)
 NO_SUCH_MODEL = re.compile(r"model_not_found|\bmodel\b[^.]{0,120}(not found|not exist|unknown|invalid)", re.IGNORECASE)
 NOT_TAKEN = re.compile(r"\b(image|audio|multimodal)\b.{0,40}\bnot supported", re.IGNORECASE)
 """A model without eyes or ears; llama.cpp's server says so with status 500, and says it every time."""
@@ -180,6 +182,8 @@ class Client:
             if (asked := response_format(request.schema, mode)) is not None:
                 arguments["response_format"] = asked
         arguments["messages"] = messages_json(messages)
+        if request.tools:
+            arguments["tools"] = tools_json(request.tools)
         arguments[self.quirks.token_parameter] = request.max_tokens
         if self.quirks.takes("temperature"):
             arguments["temperature"] = request.temperature
@@ -230,6 +234,8 @@ class Client:
     def _status_error(self, error: Any, arguments: dict[str, Any]) -> Exception:
         """What a status of 300 or more means. ``error`` is the package's APIStatusError."""
         status, message = int(error.status_code), self._shown(_message(error))
+        if "tools" in arguments and status not in (401, 403, 429) and NO_TOOLS.search(_message(error)):
+            return RequestRefused(f"{self.where}: takes no tools ({status}): {message}")
         if status in (401, 403):
             variable = self.endpoint.key_variable or self.endpoint.key_file or "key_env in the profile (none is named)"
             return ModelError(f"{self.where}: the key was refused ({status}): {message}; check {variable}")

@@ -40,6 +40,10 @@ def count_tokens(text: str) -> int:
 def count_prompt(request: ChatRequest) -> int:
     """Estimated prompt tokens of a request, its schema and images included."""
     total = sum(count_tokens(m.content) + PER_MESSAGE + PER_IMAGE * len(m.images) for m in request.messages)
+    total += sum(count_tokens(c.name + c.arguments) + PER_MESSAGE for m in request.messages for c in m.calls)
+    total += sum(
+        count_tokens(f"{t.name} {t.description} {json.dumps(t.parameters)}") + PER_MESSAGE for t in request.tools
+    )
     return total + (count_tokens(json.dumps(request.schema)) if request.schema is not None else 0)
 
 

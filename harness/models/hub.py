@@ -26,6 +26,7 @@ from harness.models.interface import (
     ReplyKind,
     Role,
     Segment,
+    ToolCall,
     Transcript,
     Usage,
 )
@@ -115,9 +116,17 @@ class ModelHub:
 
         def send(seconds: float) -> tuple[Mapping[str, Any], Usage]:
             done = self._client(role).chat(request, seconds)
-            estimate = None if done.usage else Reported(count_prompt(request), count_tokens(done.raw), 0, 0)
-            reply = {"kind": done.kind, "text": done.text, "raw": done.raw, "finish_reason": done.finish_reason}
+            said = done.raw + "".join(c.name + c.arguments for c in done.calls)
+            estimate = None if done.usage else Reported(count_prompt(request), count_tokens(said), 0, 0)
+            reply: dict[str, Any] = {
+                "kind": done.kind,
+                "text": done.text,
+                "raw": done.raw,
+                "finish_reason": done.finish_reason,
+            }
             model = done.model or terms.model.model
+            if done.calls:
+                reply["calls"] = [[c.id, c.name, c.arguments] for c in done.calls]
             return {**reply, "model": model}, _usage(done.usage, estimate, terms.priced)
 
         record, stored = self._once(role, scope, document, worst, send)
@@ -131,6 +140,7 @@ class ModelHub:
             model=reply["model"],
             finish_reason=reply["finish_reason"],
             stored=stored,
+            calls=tuple(ToolCall(*call) for call in reply.get("calls", ())),
         )
 
     def embed(self, texts: tuple[str, ...], scope: str) -> Embedded:

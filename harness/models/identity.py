@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from harness.models.interface import ChatMessage, ChatRequest
+from harness.models.interface import ChatRequest
 from harness.settings import RoleModel
 
 
@@ -19,7 +19,7 @@ def digest_of(model: str, document: Mapping[str, Any]) -> str:
 
 def shaped(request: ChatRequest, model: RoleModel) -> ChatRequest:
     """The request with the role's settings put in and with text that can be encoded."""
-    messages = tuple(ChatMessage(m.role, utf8(m.content), m.images) for m in request.messages)
+    messages = tuple(replace(m, content=utf8(m.content)) for m in request.messages)
     return replace(
         request,
         messages=messages,
@@ -36,9 +36,13 @@ def utf8(text: str) -> str:
 
 def document_of(request: ChatRequest) -> dict[str, Any]:
     """What identifies a request and is kept of it; an image stands as its digest."""
-    messages = [
+    messages: list[dict[str, Any]] = [
         {"role": m.role, "content": m.content, "images": [hashlib.sha256(i).hexdigest() for i in m.images]}
         for m in request.messages
     ]
+    for message, m in zip(messages, request.messages, strict=True):
+        message |= {"calls": [[c.id, c.name, c.arguments] for c in m.calls]} if m.calls else {}
+        message |= {"answers": m.answers} if m.answers else {}
+    tools = {"tools": [[t.name, t.description, dict(t.parameters)] for t in request.tools]} if request.tools else {}
     settings = {"max_tokens": request.max_tokens, "temperature": request.temperature, "seed": request.seed}
-    return {"messages": messages, "schema": request.schema, **settings}
+    return {"messages": messages, "schema": request.schema, **tools, **settings}

@@ -29,10 +29,28 @@ class ReplyKind(StrEnum):
 
     OK = "ok"
     EMPTY = "empty"
-    """Null or blank content, or nothing beside a think block."""
+    """Null or blank content, or nothing beside a think block; and no tool is called."""
     REFUSED = "refused"
     TRUNCATED = "truncated"
     """finish_reason length."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A function that a model may call; ``parameters`` is a JSON schema of its arguments."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call as a model wrote it; ``arguments`` is JSON text, unchecked."""
+
+    id: str
+    name: str
+    arguments: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +60,10 @@ class ChatMessage:
     role: str
     content: str
     images: tuple[bytes, ...] = ()
+    calls: tuple[ToolCall, ...] = ()
+    """Of an ``assistant`` message."""
+    answers: str = ""
+    """Of a ``tool`` message: the id of the call whose result it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +75,7 @@ class ChatRequest:
     temperature: float = 0.0
     seed: int | None = None
     schema: Mapping[str, Any] | None = None
+    tools: tuple[Tool, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +117,8 @@ class ChatReply:
     finish_reason: str
     stored: bool
     """True where it came from the reply store and nothing was sent."""
+    calls: tuple[ToolCall, ...] = ()
+    """Tools that the model calls, in order; at most ``wire.MOST_CALLS``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,16 +5,20 @@ from __future__ import annotations
 import base64
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from harness.models.interface import ChatMessage, ChatRequest, ReplyKind, Segment
+from harness.models.interface import ChatMessage, ChatRequest, ReplyKind, Segment, Tool, ToolCall
 
 MAX_TOKENS = 10**9
 """A reported count above this is not believed."""
+MOST_CALLS = 64
+"""Tool calls of one reply that are looked at."""
+CALL_CHARS = 400_000
+"""Longer arguments of a call are cut, so that they are no JSON any more."""
 
 
 class BadReply(Exception):
@@ -42,6 +46,7 @@ class Completion:
     finish_reason: str
     model: str
     usage: Reported | None
+    calls: tuple[ToolCall, ...] = ()
 
 
 # ---------------------------------------------------------------- out
@@ -49,7 +54,31 @@ class Completion:
 
 def messages_json(messages: Sequence[ChatMessage]) -> list[dict[str, Any]]:
     """Messages as the protocol has them; images follow the text as data URLs."""
-    return [{"role": m.role, "content": _content(m)} for m in messages]
+    return [_message(m) for m in messages]
+
+
+def _message(message: ChatMessage) -> dict[str, Any]:
+    body: dict[str, Any] = {"role": message.role, "content": _content(message)}
+    if message.answers:
+        body["tool_call_id"] = message.answers
+    if message.calls:
+        body["tool_calls"] = [
+            {"id": c.id, "type": "function", "function": {"name": c.name, "arguments": c.arguments}}
+            for c in message.calls
+        ]
+        body["content"] = body["content"] or None
+    return body
+
+
+def tools_json(tools: Sequence[Tool]) -> list[dict[str, Any]]:
+    """Tools as the protocol has them."""
+    return [
+        {
+            "type": "function",
+            "function": {"name": t.name, "description": t.description, "parameters": dict(t.parameters)},
+        }
+        for t in tools
+    ]
 
 
 def _content(message: ChatMessage) -> str | list[dict[str, Any]]:
@@ -126,14 +155,33 @@ def parse_completion(body: bytes) -> Completion:
     finish = finish if isinstance(finish, str) else ""
     text = without_thinking(raw)
     usage = parse_usage(value.get("usage"))
+    calls = tuple(_calls(message.get("tool_calls")))
     return Completion(
-        kind=_kind(text, refusal, finish),
+        kind=_kind(text or bool(calls) * "called", refusal, finish),
         text=text,
         raw=raw or refusal,
         finish_reason=finish[:64],
         model=str(value.get("model") or "")[:200],
         usage=usage if usage and (usage.completion or not raw) else None,
+        calls=calls,
     )
+
+
+def _calls(value: Any) -> Iterator[ToolCall]:
+    """The calls of a reply; what is none is left out, an id that is missing or stands twice is made up."""
+    seen: set[str] = set()
+    for number, item in enumerate(value[:MOST_CALLS] if isinstance(value, list) else ()):
+        function = item.get("function") if isinstance(item, dict) else None
+        if not isinstance(function, dict):
+            continue
+        arguments = function.get("arguments")
+        if not isinstance(arguments, str):
+            arguments = json.dumps(arguments if isinstance(arguments, dict) else {})
+        name = _text(item.get("id"))[:100] or f"call-{number}"
+        while name in seen:
+            name += "+"
+        seen.add(name)
+        yield ToolCall(name, _text(function.get("name"))[:100], _text(arguments)[:CALL_CHARS])
 
 
 def _kind(text: str, refusal: str, finish: str) -> ReplyKind:
