@@ -7,11 +7,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
-from harness.agents.interface import Author
+from harness.agents.interface import Author, Brief
 from harness.agents.model import ModelAuthor
 from harness.agents.offline import OfflineAuthor
+from harness.agents.team import Surroundings, TeamAuthor
 from harness.config import Config
 from harness.data.native import Dataset, load, permitted_artifacts
 from harness.errors import UserError
@@ -19,6 +21,7 @@ from harness.evaluation.executor import Evaluator
 from harness.gate.dynamic import DynamicTests
 from harness.gate.literals import WORD, DataWords, data_words
 from harness.gate.smoke import sample
+from harness.models.counting import count_tokens
 from harness.models.hub import offline_models, open_models
 from harness.models.interface import Models, Role
 from harness.models.preflight import preflight
@@ -26,6 +29,8 @@ from harness.search import Search, Watcher
 from harness.seeds import derive
 from harness.state.manifest import NAME, DataRef, RunManifest, read_manifest
 from harness.state.store import RunStore
+from meta_memory.memory import MetaMemory
+from meta_memory.records import AttemptView
 from policies import library
 from principles.h0 import FOLDER, H0Error, PermittedArtifact, install, load_h0, verify
 from sandbox.interface import Limits, Sandbox, SandboxError
@@ -36,6 +41,10 @@ def check_parent(config: Config) -> None:
     """Raises UserError where there is no such policy to start from."""
     if config.run.parent not in library.names():
         raise UserError(f"no policy {config.run.parent!r} to start from; there are {', '.join(library.names())}")
+
+
+RECALLED_TOKENS = 800
+"""Token budget of one answer of an author's recall tool; not given by the source."""
 
 
 @contextmanager
@@ -74,6 +83,9 @@ def searching(
             workers,
             progress=watcher.questions,
         )
+        h0 = load_h0(folder / FOLDER)
+        few = sample(data, "development", config.gate.smoke_questions, derive(config.run.seed, 0, "smoke sample"))
+        around = Surroundings(evaluator, few, partial(_earlier, store), h0.constitution)
         yield Search(
             config=config,
             data=data,
@@ -81,12 +93,10 @@ def searching(
             evaluator=evaluator,
             models=models,
             judges=models if config.gate.reviewer else offline_models(),
-            author=_author(config, models),
-            h0=load_h0(folder / FOLDER),
+            author=_author(config, models, around),
+            h0=h0,
             words=development_words(data),
-            smoke_questions=sample(
-                data, "development", config.gate.smoke_questions, derive(config.run.seed, 0, "smoke sample")
-            ),
+            smoke_questions=few,
             dynamic=DynamicTests(data, box, models, config.budget, config.run.seed, workers),
             clock=time.time,
             watcher=watcher,
@@ -185,10 +195,18 @@ def _close_models(models: Models) -> None:
         close()
 
 
-def _author(config: Config, models: Models) -> Author:
-    if models.has(Role.IMPLEMENTER):
-        return ModelAuthor(models, config.author.form, config.author.attempts)
-    return OfflineAuthor()
+def _author(config: Config, models: Models, around: Surroundings) -> Author:
+    if not models.has(Role.IMPLEMENTER):
+        return OfflineAuthor()
+    if config.author.form == "tools":
+        return TeamAuthor(models, config.author, around)
+    return ModelAuthor(models, config.author.form, config.author.attempts, around.constitution)
+
+
+def _earlier(store: RunStore, brief: Brief, idea: str) -> tuple[AttemptView, ...]:
+    """Earlier attempts that are like an idea, for the author's tool."""
+    memory = MetaMemory(store.attempts())
+    return memory.recall(brief.parent.iteration, "", idea, RECALLED_TOKENS, count_tokens)
 
 
 def development_words(data: Dataset, split: str = "development") -> DataWords:

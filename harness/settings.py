@@ -76,10 +76,31 @@ class Gate(Section):
 class AuthorSettings(Section):
     """``[author]``: how a model hands in a candidate."""
 
-    form: Literal["function", "file"] = "function"
-    """``function``: the new body of one named function (small models manage this); ``file``: whole files."""
+    form: Literal["function", "file", "tools"] = "function"
+    """``function``: the new body of one named function (small models manage this); ``file``: a whole file in one call;
+    ``tools``: researcher and implementer in conversations of their own, with tools."""
     attempts: Annotated[int, Field(ge=1, le=20)] = 3
-    """Times that a malformed answer goes back with its error, the first included."""
+    """Times that a malformed answer goes back with its error, the first included; not with tools."""
+    protocol: Literal["tools", "text"] = "tools"
+    """How tools are called: by the endpoint's tool interface (by text where it refuses that), or by text."""
+    steps: Annotated[int, Field(ge=1, le=1_000)] = 40
+    """With tools: replies of one conversation."""
+    tokens: Annotated[int, Field(ge=1, le=2**53)] = 400_000
+    """Prompt and completion tokens of one conversation."""
+    seconds: Seconds = 3_600.0
+    """Inside the calls of one conversation."""
+    dollars: Annotated[float, Field(ge=0, allow_inf_nan=True)] = 2.0
+    """US dollars of one conversation; no call is made after they are spent."""
+    window: Annotated[int, Field(ge=2_000, le=10_000_000)] = 32_000
+    """Tokens of one request with its reply; older results are left out of a longer conversation."""
+    reply: Annotated[int, Field(ge=100, le=1_000_000)] = 6_000
+    """Tokens of one reply."""
+    runs: Annotated[int, Field(ge=0, le=100)] = 3
+    """Runs on the whole development split in one proposal; three times as many on a few questions."""
+    traces: Annotated[int, Field(ge=0, le=1_000)] = 12
+    """Development questions that each role may look at in one proposal."""
+    correctness: bool = False
+    """Whether a trace tells if the answer was right. It leaks labels over many runs; the run's record says so."""
 
 
 class Cap(Section):

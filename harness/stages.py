@@ -149,6 +149,7 @@ def brief(s: Search, k: int, recalled: Recalled) -> Brief:
         attempts=s.views(recalled.attempts),
         principles=s.h0.principles,
         wiki=s.h0.wiki,
+        parent_evaluation=s.evaluation(recalled.parent, "develop"),
     )
 
 

@@ -15,7 +15,7 @@ from harness.config import resolve
 from harness.models.hub import ModelHub
 
 Say = Callable[[dict[str, Any]], "str | dict[str, Any]"]
-"""From the request's body to the reply: its text, or a whole choice with finish reason."""
+"""From the request's body to the reply: its text, a whole choice with finish reason, or a status with its body."""
 Point = Callable[[str], list[float]]
 """From a text to its vector."""
 
@@ -37,15 +37,17 @@ class Endpoint:
                     rows = [{"index": at, "embedding": outer.point(text)} for at, text in enumerate(body["input"])]
                     return self.give({"object": "list", "model": "m", "data": rows, "usage": {"prompt_tokens": 10}})
                 said = outer.say(body)
+                if isinstance(said, dict) and "status" in said:
+                    return self.give(said["body"], said["status"])
                 choice = said if isinstance(said, dict) else {"finish_reason": "stop", "message": {"content": said}}
                 choice["message"] = {"role": "assistant", **choice["message"]}
                 usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
                 reply = {"id": "1", "object": "chat.completion", "model": "m", "choices": [{"index": 0, **choice}]}
                 return self.give({**reply, "usage": usage})
 
-            def give(self, reply: dict[str, Any]) -> None:
+            def give(self, reply: dict[str, Any], status: int = 200) -> None:
                 data = json.dumps(reply).encode()
-                self.send_response(200)
+                self.send_response(status)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(data)))
                 self.end_headers()

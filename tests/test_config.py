@@ -72,10 +72,17 @@ def test_every_plain_setting_has_a_variable_and_a_flag() -> None:
     names = [row.name for row in resolve({}, {}, None).explain()]
     for name in names:
         variable = "HARNESS_" + name.removeprefix("run.").replace(".", "_").upper()
-        probe = {"run.sandbox": "docker", "author.form": "file", "gate.reviewer": "no", "promotion.alpha": "0.25"}.get(
-            name, "1"
-        )
-        expect = {"gate.reviewer": False}.get(name, probe)
+        probe = {
+            "run.sandbox": "docker",
+            "author.form": "file",
+            "author.protocol": "text",
+            "author.window": "4000",
+            "author.reply": "500",
+            "author.correctness": "yes",
+            "gate.reviewer": "no",
+            "promotion.alpha": "0.25",
+        }.get(name, "1")
+        expect = {"gate.reviewer": False, "author.correctness": True}.get(name, probe)
         if name == "run.profile":
             continue
         for config in (resolve({}, {variable: probe}, None), resolve({name: probe}, {}, None)):

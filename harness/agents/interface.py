@@ -8,6 +8,7 @@ from typing import Protocol
 
 from pydantic import BaseModel, ConfigDict
 
+from harness.evaluation.outcomes import Evaluation
 from meta_memory.records import AttemptView
 
 
@@ -75,6 +76,8 @@ class Brief:
     """Most similar earlier attempts and lessons, within the token budget."""
     principles: str
     wiki: str
+    parent_evaluation: Evaluation | None = None
+    """The parent on the development split. For the author's host side: it shows a model traces and aggregates of it."""
 
 
 class Author(Protocol):

@@ -18,10 +18,11 @@ from harness.agents.interface import Brief, Hypothesis, Malformed, Proposal
 from harness.agents.parsing import ReplyError, parse_reply
 from harness.agents.prompts import render
 from harness.agents.splice import SpliceError, Target, arguments, excerpt, imported, splice, targets
-from harness.agents.vetting import scope, vet
+from harness.agents.vetting import broken_rule, scope, vet
 from harness.models.counting import count_tokens
 from harness.models.interface import ChatMessage, ChatReply, ChatRequest, Models, ReplyKind, RequestRefused, Role
 from meta_memory.records import AttemptView
+from principles.h0 import Constitution
 
 RAW_CHARS = 20_000
 """What is kept of an unusable reply."""
@@ -66,8 +67,10 @@ class Task:
 class ModelAuthor:
     """Researcher and implementer in one conversation of the implementer's model."""
 
-    def __init__(self, models: Models, form: Literal["function", "file"], attempts: int) -> None:
-        self.models, self.form, self.attempts = models, form, attempts
+    def __init__(
+        self, models: Models, form: Literal["function", "file"], attempts: int, constitution: Constitution
+    ) -> None:
+        self.models, self.form, self.attempts, self.constitution = models, form, attempts, constitution
         self.name = models.describe(Role.IMPLEMENTER)
 
     def propose(self, brief: Brief, seed: int) -> Proposal | Malformed:
@@ -107,6 +110,8 @@ class ModelAuthor:
             vet(files, task.target.path, task.target.name)
         if files == dict(brief.parent_files):
             raise ReplyError("the code is the parent's, unchanged")
+        if refused := broken_rule(files, self.constitution):
+            raise ReplyError(refused)
         return Proposal(hypothesis=parsed.hypothesis, files=files, author=self.name)
 
     def task(self, brief: Brief, seed: int) -> Task:

@@ -15,6 +15,10 @@ from collections.abc import Iterator, Mapping
 
 from harness.agents import vocabulary
 from harness.agents.splice import Function, SpliceError, argument_nodes, functions, parsed
+from harness.gate import static
+from harness.gate.interface import Decision
+from harness.gate.literals import DataWords
+from principles.h0 import Constitution
 
 Place = tuple[int, int]
 """Line and column."""
@@ -37,6 +41,16 @@ def vet(files: Mapping[str, str], path: str, name: str) -> None:
         *_calls(tree, node),
     ):
         raise SpliceError(f"line {line - node.lineno + 1} of the function: {problem}")
+
+
+def broken_rule(files: Mapping[str, str], constitution: Constitution) -> str:
+    """What the gate's static rules say against a package, in one line; empty where they let it pass.
+
+    Without the words of the data, which are the gate's to know.
+    """
+    packed = {path: text.encode("utf-8", "surrogatepass") for path, text in files.items()}
+    verdict = static.check(packed, constitution, DataWords())
+    return f"the rules refuse it: {verdict.reason}" if verdict.decision is Decision.REJECT else ""
 
 
 def scope(source: str, name: str) -> tuple[list[str], list[str]]:

@@ -46,7 +46,7 @@ SEED = 1
 
 def test_one_function_is_adopted_and_the_rest_stays(endpoint: Any, models: Any) -> None:
     endpoint.say = lambda body: GOOD
-    proposal = ModelAuthor(models, "function", 3).propose(brief(), SEED)
+    proposal = ModelAuthor(models, "function", 3, H0.constitution).propose(brief(), SEED)
     assert isinstance(proposal, Proposal), proposal
     assert (proposal.author, proposal.hypothesis.title) == ("m", "fewer windows")
     assert proposal.hypothesis.expected_tokens == "half" and len(endpoint.requests) == 1
@@ -58,7 +58,7 @@ def test_one_function_is_adopted_and_the_rest_stays(endpoint: Any, models: Any) 
 
 def test_a_whole_file_is_adopted(endpoint: Any, models: Any) -> None:
     endpoint.say = lambda body: FILE
-    proposal = ModelAuthor(models, "file", 3).propose(brief(), 1)
+    proposal = ModelAuthor(models, "file", 3, H0.constitution).propose(brief(), 1)
     assert isinstance(proposal, Proposal), proposal
     assert proposal.files == {"policy.py": V00["policy.py"].replace("max(count, 1)", "max(count, 2)")}
     assert proposal.hypothesis.rule_at_risk == "R05"
@@ -68,10 +68,10 @@ def test_the_function_prompt_fits_a_small_window(endpoint: Any, models: Any) -> 
     for name in library.names():
         files = {path: data.decode() for path, data in library.load(name).items()}
         for seed in range(6):
-            task = ModelAuthor(models, "function", 3).task(brief(files, attempts=40), seed)
+            task = ModelAuthor(models, "function", 3, H0.constitution).task(brief(files, attempts=40), seed)
             assert count_tokens(task.prompt) <= SIZES["function"].prompt, (name, count_tokens(task.prompt))
             assert task.target and task.target.source in task.prompt
-    file_task = ModelAuthor(models, "file", 3).task(brief(attempts=200), 1)
+    file_task = ModelAuthor(models, "file", 3, H0.constitution).task(brief(attempts=200), 1)
     assert count_tokens(file_task.prompt) <= SIZES["file"].prompt
     assert H0.principles.strip() in file_task.prompt and V00["policy.py"].strip() in file_task.prompt
 
@@ -80,7 +80,7 @@ def test_text_of_earlier_attempts_is_never_a_template(endpoint: Any, models: Any
     view = lesson(1).model_copy(update={"lesson": "{{ 6*7 }} {% raw %} {0.__class__}"})
     given = Brief(7, ENTRY, V00, (ENTRY,), (view,), "{{ 1/0 }}", "{% include 'x' %}")
     for form in ("function", "file"):
-        assert "{{ 6*7 }}" in ModelAuthor(models, form, 1).task(given, 1).prompt
+        assert "{{ 6*7 }}" in ModelAuthor(models, form, 1, H0.constitution).task(given, 1).prompt
 
 
 BAD: dict[str, tuple[str, str]] = {
@@ -104,6 +104,11 @@ BAD: dict[str, tuple[str, str]] = {
     "huge": (GOOD + "x" * 300_000, "characters"),
     "empty block": (f"{HEAD}```python\n\n```", "empty"),
     "does nothing": (f"{HEAD}```python\ndef answer(self, query):\n    pass\n```", "does nothing"),
+    "a long line": (
+        GOOD.replace("str(size)", f"str(size + {' + '.join(['size'] * 30)})"),
+        "S09 .*characters in one line",
+    ),
+    "a forbidden import": (GOOD.replace("        size", "        import os\n        size"), "S05"),
     "more than the function": (f"{HEAD}```python\nimport os\ndef answer(self, query):\n    return 1\n```", "alone"),
 }
 
@@ -112,7 +117,7 @@ BAD: dict[str, tuple[str, str]] = {
 def test_unusable_replies_go_back_and_are_never_adopted(name: str, endpoint: Any, models: Any) -> None:
     text, message = BAD[name]
     endpoint.say = lambda body: text
-    outcome = ModelAuthor(models, "function", 2).propose(brief(), SEED)
+    outcome = ModelAuthor(models, "function", 2, H0.constitution).propose(brief(), SEED)
     assert isinstance(outcome, Malformed), outcome
     assert outcome.attempts == 2 and len(outcome.raw) <= 20_000 and outcome.reason.isprintable()
     assert re.search(message, outcome.reason), outcome.reason
@@ -123,13 +128,13 @@ def test_unusable_replies_go_back_and_are_never_adopted(name: str, endpoint: Any
 
 def test_code_alone_carries_the_idea_that_the_task_named(endpoint: Any, models: Any) -> None:
     endpoint.say = lambda body: GOOD.replace(HEAD, "")
-    author = ModelAuthor(models, "function", 2)
+    author = ModelAuthor(models, "function", 2, H0.constitution)
     proposal = author.propose(brief(), SEED)
     assert isinstance(proposal, Proposal), proposal
     assert proposal.hypothesis.what in author.task(brief(), SEED).prompt
     assert "stated no reason" in proposal.hypothesis.why
     endpoint.say = lambda body: FILE[FILE.index("```") :]
-    outcome = ModelAuthor(models, "file", 2).propose(brief(), SEED)
+    outcome = ModelAuthor(models, "file", 2, H0.constitution).propose(brief(), SEED)
     assert isinstance(outcome, Malformed) and "lacks TITLE and WHAT" in outcome.reason
 
 
@@ -144,19 +149,19 @@ def test_code_alone_carries_the_idea_that_the_task_named(endpoint: Any, models: 
 )
 def test_truncated_refused_and_empty_replies(choice: dict[str, Any], kind: str, endpoint: Any, models: Any) -> None:
     endpoint.say = lambda body: {**choice, "message": dict(choice["message"])}
-    outcome = ModelAuthor(models, "function", 2).propose(brief(), SEED)
+    outcome = ModelAuthor(models, "function", 2, H0.constitution).propose(brief(), SEED)
     assert isinstance(outcome, Malformed) and kind in outcome.reason and outcome.attempts == 2
 
 
 def test_a_second_reply_may_mend_the_first(endpoint: Any, models: Any) -> None:
     endpoint.say = lambda body: GOOD if len(body["messages"]) > 1 else "Sorry?"
-    assert isinstance(ModelAuthor(models, "function", 3).propose(brief(), SEED), Proposal)
+    assert isinstance(ModelAuthor(models, "function", 3, H0.constitution).propose(brief(), SEED), Proposal)
     assert len(endpoint.requests) == 2
 
 
 def test_the_same_brief_and_seed_ask_the_same_and_buy_nothing_twice(endpoint: Any, models: Any) -> None:
     endpoint.say = lambda body: GOOD
-    author = ModelAuthor(models, "function", 3)
+    author = ModelAuthor(models, "function", 3, H0.constitution)
     assert author.propose(brief(), SEED) == author.propose(brief(), SEED)
     assert len(endpoint.requests) == 1
 
@@ -164,7 +169,7 @@ def test_the_same_brief_and_seed_ask_the_same_and_buy_nothing_twice(endpoint: An
 @pytest.mark.parametrize("text", ["x = 1\n", "class Other: pass\n", "class Policy(:\n", "("])
 def test_a_file_that_is_no_policy(text: str, endpoint: Any, models: Any) -> None:
     endpoint.say = lambda body: f"{HEAD}```python\n{text}```"
-    assert isinstance(ModelAuthor(models, "file", 1).propose(brief(), 1), Malformed)
+    assert isinstance(ModelAuthor(models, "file", 1, H0.constitution).propose(brief(), 1), Malformed)
 
 
 FORMS = {

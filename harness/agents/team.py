@@ -1,0 +1,217 @@
+"""The tool-using author: a researcher who states a hypothesis and an implementer who writes the code.
+
+Two conversations with models of their own; each ends when its work is handed in or at a limit. What was handed in by
+then is the proposal, and the hypothesis stays as it was before anything was run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pydantic import Field
+
+from harness.agents.conversation import Conversation, Ended, Limits
+from harness.agents.interface import Brief, Hypothesis, Malformed, Proposal
+from harness.agents.looking import Development
+from harness.agents.model import RAW_CHARS, attempt_line
+from harness.agents.parsing import FIELD_CHARS, ReplyError, check_text
+from harness.agents.prompts import render
+from harness.agents.splice import SpliceError, functions, parsed
+from harness.agents.tools import Arguments, Box, Offered, ToolError
+from harness.agents.vetting import broken_rule, vet
+from harness.agents.workbench import Workbench
+from harness.evaluation.executor import Evaluator
+from harness.models.interface import Models, Role
+from harness.settings import AuthorSettings
+from meta_memory.records import AttemptView
+from principles.h0 import Constitution
+
+
+class Recall(Arguments):
+    """Recall earlier attempts that are like an idea: what was tried, what came of it, what was learned."""
+
+    idea: str = Field(min_length=1, max_length=600)
+
+
+class Propose(Arguments):
+    """Hand in one falsifiable hypothesis with its expected effects. Ends the research."""
+
+    title: str = Field(min_length=1, max_length=200)
+    what: str = Field(min_length=1, max_length=2_000)
+    """What is changed, and how, so that an engineer can write it."""
+    why: str = Field(min_length=1, max_length=2_000)
+    accuracy: str = Field(max_length=600)
+    """Expected change in points."""
+    tokens: str = Field(max_length=600)
+    """Expected change."""
+    latency: str = Field(max_length=600)
+    """Expected change."""
+    rule: str = Field(default="none", max_length=600)
+    """Id of the rule most at risk, or none."""
+
+
+class Submit(Arguments):
+    """Hand in the candidate as it stands. With final false the work goes on, and what was handed in last counts."""
+
+    final: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the team works with beside its models."""
+
+    evaluator: Evaluator
+    few: Sequence[str]
+    """Ids of the development questions of a short run."""
+    recall: Callable[[Brief, str], Sequence[AttemptView]]
+    """Earlier attempts that are like an idea, as agents may see them."""
+    constitution: Constitution
+
+
+class TeamAuthor:
+    """Implements ``Author``."""
+
+    def __init__(self, models: Models, settings: AuthorSettings, around: Surroundings) -> None:
+        self.models, self.settings, self.around = models, settings, around
+        self.name = models.describe(Role.IMPLEMENTER)
+
+    def propose(self, brief: Brief, seed: int) -> Proposal | Malformed:
+        """Research, then code. Raises ModelError, CapReached and what ``Evaluator.evaluate`` raises."""
+        hypothesis, ended = self._research(brief, seed)
+        if hypothesis is None:
+            return self._nothing("hypothesis", ended)
+        files, ended = self._implement(brief, hypothesis, seed)
+        if files is None:
+            return self._nothing("candidate", ended)
+        return Proposal(hypothesis=hypothesis, files=files, author=self.name)
+
+    def _nothing(self, what: str, ended: Ended) -> Malformed:
+        reason = f"no {what} was handed in: {ended.reason}"
+        return Malformed(reason=reason, author=self.name, attempts=ended.steps, raw=ended.last[:RAW_CHARS])
+
+    # ------------------------------------------------------------ researcher
+
+    def _research(self, brief: Brief, seed: int) -> tuple[Hypothesis | None, Ended]:
+        found: list[Hypothesis] = []
+
+        def propose(given: Propose) -> str:
+            found.append(_hypothesis(given))
+            return "handed in"
+
+        def recall(given: Recall) -> str:
+            views = self.around.recall(brief, given.idea)
+            return "\n".join(attempt_line(v) for v in views) or "nothing like it was tried"
+
+        scope = f"{brief.iteration:04d}/propose/researcher"
+        box = Box(
+            (
+                *Workbench(brief.parent_files).reading(),
+                *self._development(brief, scope).looking(),
+                Offered("recall", Recall, recall),
+                Offered("propose", Propose, propose),
+            )
+        )
+        prompt = render("researcher_v1", **self._shared(brief), principles=brief.principles, wiki=brief.wiki)
+        ended = self._talk(Role.RESEARCHER, scope, prompt, box, seed, lambda: bool(found))
+        return (found[-1] if found else None), ended
+
+    # ------------------------------------------------------------ implementer
+
+    def _implement(self, brief: Brief, hypothesis: Hypothesis, seed: int) -> tuple[dict[str, str] | None, Ended]:
+        bench = Workbench(brief.parent_files)
+        submitted: list[dict[str, str]] = []
+        final: list[bool] = []
+
+        def check() -> None:
+            check_package(bench.files, brief, self.around.constitution)
+
+        def submit(given: Submit) -> str:
+            check()
+            submitted.append(dict(bench.files))
+            final.extend([True] * given.final)
+            return "handed in" if given.final else "handed in; go on, and submit again when it is better"
+
+        scope = f"{brief.iteration:04d}/propose/implementer"
+        development = self._development(brief, scope)
+        box = Box(
+            (
+                *bench.reading(),
+                *bench.writing(),
+                *development.running(lambda: bench.files, check),
+                *development.looking(),
+                Offered("submit", Submit, submit),
+            )
+        )
+        prompt = render("implementer_v1", **self._shared(brief), hypothesis=hypothesis, principles=brief.principles)
+        ended = self._talk(Role.IMPLEMENTER, scope, prompt, box, seed + 1, lambda: bool(final))
+        return (submitted[-1] if submitted else None), ended
+
+    # ------------------------------------------------------------ both
+
+    def _talk(self, role: Role, scope: str, prompt: str, box: Box, seed: int, done: Callable[[], bool]) -> Ended:
+        s = self.settings
+        limits = Limits(s.steps, s.tokens, s.seconds, s.dollars, s.window, s.reply)
+        native = s.protocol == "tools"
+        return Conversation(self.models, role, scope, prompt, box, limits, seed % 2**31, native, done).hold()
+
+    def _development(self, brief: Brief, scope: str) -> Development:
+        s = self.settings
+        return Development(
+            self.around.evaluator,
+            self.around.few,
+            scope,
+            runs=s.runs,
+            traces=s.traces,
+            correctness=s.correctness,
+            frontier=brief.frontier,
+            last=brief.parent_evaluation,
+        )
+
+    def _shared(self, brief: Brief) -> dict[str, object]:
+        """What both prompts hold."""
+        return {
+            "contract": render("contract_v1"),
+            "rules": render("rules_v1"),
+            "parent": brief.parent,
+            "frontier": brief.frontier,
+            "by_type": ", ".join(f"{kind} {100 * share:.0f} %" for kind, share in brief.parent.dev_by_type.items()),
+            "attempts": [attempt_line(a) for a in brief.attempts],
+            "questions": len(self.around.evaluator.dataset.questions("development")),
+            "settings": self.settings,
+        }
+
+
+def _hypothesis(given: Propose) -> Hypothesis:
+    """One line for each field, plain text. Raises ToolError."""
+    fields = {name: " ".join(text.split())[:FIELD_CHARS] for name, text in given.model_dump().items()}
+    try:
+        check_text("".join(fields.values()))
+    except ReplyError as error:
+        raise ToolError(str(error)) from None
+    if not (fields["title"] and fields["what"]):
+        raise ToolError("propose: title and what must say something")
+    return Hypothesis(
+        title=fields["title"][:80],
+        what=fields["what"],
+        why=fields["why"],
+        expected_accuracy=fields["accuracy"],
+        expected_tokens=fields["tokens"],
+        expected_latency=fields["latency"],
+        rule_at_risk=fields["rule"],
+    )
+
+
+def check_package(files: Mapping[str, str], brief: Brief, constitution: Constitution) -> None:
+    """What can be told of a candidate from its text alone. Raises ToolError with the first problem."""
+    if dict(files) == dict(brief.parent_files):
+        raise ToolError("nothing differs from the parent; change the candidate first")
+    if refused := broken_rule(files, constitution):
+        raise ToolError(refused)
+    for path in sorted(files):
+        if path.endswith(".py") and files[path] != brief.parent_files.get(path):
+            for name, _ in functions(parsed(files[path])):
+                try:
+                    vet(files, path, name)
+                except SpliceError as error:
+                    raise ToolError(f"{path}, {name}: {error}") from None
