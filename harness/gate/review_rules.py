@@ -31,6 +31,7 @@ ADDRESSES = re.compile(
             r"\b(system|developer)\W+(prompt|message|override|note|instruction)s?\b",
             r"\b(as an?|you are now( an?)?)\W+(\w+\W+)?(ai|llm|assistant|language model|judge)\b",
             r"\b(new|updated|real|actual|final)\W+(instructions?|verdict)\b",
+            r"\bfindings?\W+(\w+\W+){0,3}?(false alarms?|ignored?|overrid\w+)\b|\bverdict\W+(is|must|should|shall)\b",
             r"\bverdict\b[\"']?\s*[:=]|\bnonce\b|\breviewers?\b|\bdecision[\"']?\s*[:=]\s*[\"']?approve",
             r"<\|?\s*/?(im_start|im_end|system|assistant|user|endoftext|inst)\b|\[/?INST\]",
             r"^[^\w\n]*(system|assistant|human)\s*:",

@@ -12,11 +12,12 @@ from harness.data.lifelog import make_lifelog
 from harness.data.native import Dataset, load
 from harness.evaluation.executor import Evaluator
 from harness.gate.interface import Decision
-from harness.gate.smoke import check, sample
+from harness.gate.smoke import broken, check, sample
 from harness.models.hub import offline_models
 from policies import library
 from policies.contract import Budget
 from sandbox.bundle import make_bundle
+from sandbox.interface import Verdict
 
 HEAD = "from policies.contract import *\n"
 POLICY = HEAD + (
@@ -95,6 +96,21 @@ def test_what_is_rejected(answer: str, rule: str, evaluator: Evaluator, data: Da
     assert verdict.decision is Decision.REJECT
     assert verdict.findings[0].rule.startswith(rule), verdict
     assert all(f.message.isprintable() for f in verdict.findings)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "detail", "rule"),
+    [
+        (Verdict.CRASH, "ValueError: x", "K01"),
+        (Verdict.TIMEOUT, "", "K02"),
+        (Verdict.OOM, "", "K03"),
+        (Verdict.PROTOCOL, "", "K04"),
+        (Verdict.OUTPUT_LIMIT, "", "K04"),
+        (Verdict.CRASH, "OverBudget: more than 3", "K06"),
+    ],
+)
+def test_each_verdict_has_its_rule(verdict: Verdict, detail: str, rule: str) -> None:
+    assert [f.rule for f in broken([(Verdict.OK, ""), (verdict, detail)])] == [rule]
 
 
 def test_a_hang_is_rejected(evaluator: Evaluator, data: Dataset) -> None:

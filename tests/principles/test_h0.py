@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -80,3 +81,16 @@ def test_an_incomplete_record_is_refused(tmp_path: Path) -> None:
     del hashes["constitution.md"]
     with pytest.raises(H0Error, match="incomplete"):
         verify(tmp_path, hashes)
+
+
+def test_every_rule_has_a_test_that_breaks_it() -> None:
+    """The tests exist; those of the gate and of the audit name the rule that they break."""
+    tests = Path(__file__).resolve().parents[1]
+    breaking: dict[str, str] = tomllib.loads((tests / "principles" / "breaking.toml").read_text())
+    assert breaking.keys() == {rule.id for rule in load_h0().constitution.rule}
+    for rule, test in breaking.items():
+        path, _, function = test.partition("::")
+        text = (tests / path).read_text()
+        assert re.search(rf"^def {function}\(", text, re.MULTILINE), f"{rule}: there is no {test}"
+        if rule[0] in "SDKXAR" and "each_of_its_rules" not in test:  # those are read from the constitution
+            assert rule in text, f"{path} does not name {rule}"
