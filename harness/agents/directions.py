@@ -37,9 +37,12 @@ class Kind:
 
 BM25 = "from policies.blocks.bm25 import bm25_question"
 BM25_BOTH = "from policies.blocks.bm25 import bm25_choices, bm25_question"
-CHOSEN = "In the place of the lines that choose positions and that begin with `items =`"
-ITEMS = "items = fit(((at, raw(self.memory, at)) for at in positions), limit)"
-"""How functions descended from V0 turn positions into the items of the context."""
+CHOSEN = "In the place of the lines that begin with `items =` and `evidence =`"
+ITEMS = (
+    "items = fit(((at, raw(self.memory, at)) for at in positions), limit)\n"
+    "evidence = self.memory.references([at for at, _ in items])"
+)
+"""How functions descended from V0 turn positions into the items of the context and name their evidence."""
 
 
 def _question(draw: random.Random) -> Direction:
@@ -100,7 +103,6 @@ def _first(draw: random.Random) -> Direction:
         "In the place of the line that begins with `items =` and of all that follow it",
         f"positions = top(bm25_question(self.memory, query), {count})\n{ITEMS}\n"
         "context = head + SEPARATOR.join(text for _, text in items)\n"
-        "evidence = self.memory.references([at for at, _ in items])\n"
         'return (yield from read(query, context[: self.limit], "best_first", evidence[: self.evidence]))',
     )
 

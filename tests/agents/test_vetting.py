@@ -107,7 +107,7 @@ def test_the_lines_of_every_direction_fit_the_function_they_are_for() -> None:
         at = next((i for i, line in enumerate(body) if place and line.strip().startswith(place)), 0)
         at = next(i for i, line in enumerate(body) if "head =" in line) + 1 if place == "head" else at
         replaced = direction.where.startswith("In the place")
-        rest = len(body) if "all that follow" in direction.where else at + replaced
+        rest = len(body) if "all that follow" in direction.where else at + replaced * direction.where.count("`") // 2
         body[at:rest] = [" " * 8 + line for line in lines]
         files = changed("\n".join(body), direction.imports)
         vet(files, "policy.py", "Policy.answer")
