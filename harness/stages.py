@@ -247,7 +247,8 @@ def reviewer(s: Search, k: int, candidate: TakenIn) -> Gated:
         case = review.Case(
             hypothesis=proposal.hypothesis, files=s.texts(k), parent_files=s.texts(parent), h0=s.h0, findings=()
         )
-        return Gated.of(review.check(case, s.judges, derive(s.seed, k, "review"), f"{k:04d}/review/0"))
+        limits = review.ReviewLimits(form=s.config.gate.review)
+        return Gated.of(review.check(case, s.judges, derive(s.seed, k, "review"), f"{k:04d}/review/0", limits))
 
     return s.stage(k, "reviewer", Gated, work)
 

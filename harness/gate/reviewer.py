@@ -47,6 +47,8 @@ class ReviewLimits:
     window_tokens: int = 32_000
     """Prompt and reply together."""
     reply_tokens: int = 400
+    form: Literal["whole", "change"] = "whole"
+    """``change`` shows the rules decided on and what differs from the parent, without constitution and whole files."""
 
 
 class Reply(BaseModel):
@@ -85,8 +87,8 @@ def check(case: Case, models: Models, seed: int, scope: str, limits: ReviewLimit
     findings = tuple(check_review(case.hypothesis, case.files, case.parent_files))
     if findings or not models.has(Role.REVIEWER):
         return _verdict(findings, "rules", started)
-    prompt, nonce = render(case, seed)
     window = limits or ReviewLimits()
+    prompt, nonce = render(case, seed, window.form)
     size = count_tokens(prompt) + window.reply_tokens
     name = models.describe(Role.REVIEWER)
     if size > window.window_tokens:
@@ -116,7 +118,7 @@ def _verdict(findings: tuple[Finding, ...], decided_by: str, started: float) -> 
     )
 
 
-def render(case: Case, seed: int) -> tuple[str, str]:
+def render(case: Case, seed: int, form: str = "whole") -> tuple[str, str]:
     """The prompt and the nonce that the reply must repeat."""
     texts = (*case.files.values(), *case.parent_files.values(), *(f.message for f in case.findings))
     material = "\n".join([case.hypothesis.model_dump_json(), *texts])
@@ -124,7 +126,7 @@ def render(case: Case, seed: int) -> tuple[str, str]:
     nonce = absent_token(material, seed, "nonce")
     changed = {path for path, text in case.files.items() if case.parent_files.get(path) != text}
     prompt = render_prompt(
-        "reviewer_v1",
+        "reviewer_v1" if form == "whole" else "reviewer_change_v1",
         rules=decided(case.h0),
         constitution=case.h0.constitution_text,
         hypothesis=case.hypothesis,

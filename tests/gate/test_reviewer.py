@@ -62,6 +62,20 @@ def test_the_prompt_holds_whole_files_between_fences_that_do_not_occur_in_them(e
     assert render(case(), 1)[1] != render(case(), 2)[1]
 
 
+def test_the_change_alone_for_small_models(endpoint: Any, models: Any) -> None:
+    """What differs, fenced; neither the constitution nor what stayed as it was."""
+    files = {"policy.py": "x = 1\n" * 50 + "y = 2\n"}
+    idea = Hypothesis(title="three", what="y is three", why="one more")
+    changed = Case(idea, {"policy.py": files["policy.py"].replace("y = 2", "y = 3")}, files, H0)
+    prompt, nonce = render(changed, 1, "change")
+    assert "-y = 2" in prompt and "+y = 3" in prompt and prompt.count("x = 1") < 5 and nonce in prompt
+    assert H0.constitution_text not in prompt and all(rule in prompt for rule in ("R01", "R02", "R03", "R04", "R05"))
+    endpoint.say = lambda body: json.dumps({"nonce": nonce, "reason": "", "rules": [], "verdict": "approve"})
+    limits = ReviewLimits(form="change")
+    assert check(changed, models, 1, "1", limits).decision is Decision.APPROVE
+    assert endpoint.requests[0]["messages"][0]["content"] == prompt
+
+
 def test_fence_and_nonce_avoid_what_the_candidate_holds() -> None:
     prompt, nonce = render(case(), 5)
     fence = re.search(r"=====([0-9a-f]{24})=====", prompt)
