@@ -110,13 +110,13 @@ class Development:
 
     def summary(self, found: Evaluation) -> str:
         """Rounded aggregates of a run on the whole split."""
-        kinds = ", ".join(f"{kind} about {_round(share, TYPE_STEP)} %" for kind, share in by_type(found).items())
         routes = Counter(visible(item.route, 40) for item in found.items).most_common(6)
         ways = ", ".join(f"{name or 'none'} {count}" for name, count in routes)
         built = found.construction.tokens
         return (
-            f"right on about {_round(found.accuracy, STEP)} % of {len(found.items)} questions ({kinds}); "
-            f"{found.tokens_per_question:.2g} tokens a question, {built} tokens of construction\n"
+            f"right on about {rounded(found.accuracy)} % of {len(found.items)} questions "
+            f"({shares_by_type(by_type(found))}); "
+            f"about {two_digits(found.tokens_per_question)} tokens a question, {built} tokens of construction\n"
             f"routes: {ways}\n{_failures(found)}"
         )
 
@@ -157,13 +157,8 @@ class Development:
 
     def compare(self, given: Compare) -> str:
         """The frontier's development figures, and the candidate's last run on the whole split."""
-        lines = [
-            f"{entry.iteration:04d} {visible(entry.title, 80)}: about {_round(entry.dev_accuracy, STEP)} %, "
-            f"{entry.tokens_per_question:.2g} tokens a question"
-            for entry in self.frontier
-        ]
         now = f"last run: {self.summary(self.whole)}" if self.whole else "no run on the whole split yet"
-        return "\n".join([*lines, now, "latency is measured later, and compared in steps"])
+        return "\n".join([*frontier_lines(self.frontier), now, "latency is measured later, and compared in steps"])
 
     def _numbers(self, found: Evaluation) -> str:
         order = {question.id: number for number, question in enumerate(self.data.questions("development"), 1)}
@@ -177,5 +172,25 @@ def _failures(found: Evaluation) -> str:
     return "\n".join([f"verdicts: {text}", *list(details)[:3]])
 
 
-def _round(share: float, step: float) -> int:
+def rounded(share: float, step: float = STEP) -> int:
+    """A share in per cent, as a multiple of ``step``."""
     return round(100 * step * round(share / step))
+
+
+def two_digits(number: float) -> str:
+    """A number rounded to its first two digits."""
+    return f"{float(f'{number:.2g}'):.0f}"
+
+
+def shares_by_type(shares: Mapping[str, float]) -> str:
+    """Accuracy by question type, rounded."""
+    return ", ".join(f"{kind} about {rounded(share, TYPE_STEP)} %" for kind, share in shares.items())
+
+
+def frontier_lines(entries: Sequence[FrontierEntry]) -> list[str]:
+    """One line for each policy of the frontier, development figures only, rounded."""
+    return [
+        f"{entry.iteration:04d} {visible(entry.title, 80)}: about {rounded(entry.dev_accuracy)} %, "
+        f"about {two_digits(entry.tokens_per_question)} tokens a question"
+        for entry in entries
+    ]

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from harness.agents.conversation import Conversation, Ended, Limits
 from harness.agents.interface import Brief, Hypothesis, Malformed, Proposal
-from harness.agents.looking import Development
+from harness.agents.looking import Development, frontier_lines, rounded, shares_by_type
 from harness.agents.model import RAW_CHARS, attempt_line
 from harness.agents.parsing import FIELD_CHARS, ReplyError, check_text
 from harness.agents.prompts import render
@@ -174,8 +174,9 @@ class TeamAuthor:
             "contract": render("contract_v1"),
             "rules": render("rules_v1"),
             "parent": brief.parent,
-            "frontier": brief.frontier,
-            "by_type": ", ".join(f"{kind} {100 * share:.0f} %" for kind, share in brief.parent.dev_by_type.items()),
+            "right": rounded(brief.parent.dev_accuracy),
+            "frontier": frontier_lines(brief.frontier),
+            "by_type": shares_by_type(brief.parent.dev_by_type),
             "attempts": [attempt_line(a) for a in brief.attempts],
             "questions": len(self.around.evaluator.dataset.questions("development")),
             "settings": self.settings,

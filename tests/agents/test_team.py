@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +21,7 @@ from harness.evaluation.metrics import by_type
 from harness.evaluation.outcomes import Evaluation
 from harness.gate.smoke import sample
 from harness.models.hub import ModelHub, offline_models
-from harness.models.interface import Role
+from harness.models.interface import Role, Usage
 from harness.settings import AuthorSettings
 from policies import library
 from policies.contract import Budget
@@ -82,6 +83,7 @@ def hub(endpoint: Any, tmp_path: Path) -> Iterator[ModelHub]:
         f'[profiles.test.roles.{role}]\nmodel = "{role}"\nbase_url = "{endpoint.url}"\nattempts = 2\n'
         for role in ("researcher", "implementer")
     )
+    roles += "[prices.implementer]\ninput = 1e6\noutput = 1e6\n"  # a dollar a token
     file.write_text(f'[run]\nprofile = "test"\n[caps]\ndollars = inf\n{roles}')
     (tmp_path / "run").mkdir()
     opened = ModelHub(resolve({}, {}, file), tmp_path / "run")
@@ -95,7 +97,7 @@ def team(hub: ModelHub, evaluator: Evaluator, data: Dataset) -> Callable[..., Te
         around = Surroundings(
             evaluator, sample(data, "development", 4, 1), lambda brief, idea: (lesson(3),), H0.constitution
         )
-        return TeamAuthor(hub, AuthorSettings(form="tools", **settings), around)
+        return TeamAuthor(hub, AuthorSettings(form="tools", **{"dollars": math.inf, **settings}), around)
 
     return make
 
@@ -275,13 +277,23 @@ def test_what_was_submitted_counts_when_a_limit_ends_it(endpoint: Any, team: Any
         ({"tokens": 30_000}, "the limit of 30000 tokens"),
         ({"seconds": 1e-6}, "the limit of 0 seconds"),
         ({"steps": 4}, "the limit of 4 steps"),
+        ({"dollars": 40.0}, "the limit of 40 dollars"),
     ],
 )
 def test_limits(settings: dict[str, Any], reason: str, endpoint: Any, team: Any, brief: Brief, hub: ModelHub) -> None:
     endpoint.say = Player({"researcher": [PROPOSE], "implementer": [[("list", {})]]})
     outcome = team(**settings).propose(brief, 1)
     assert isinstance(outcome, Malformed) and reason in outcome.reason
-    assert hub.spent()[Role.IMPLEMENTER].prompt_tokens <= settings.get("tokens", 10**9)
+    spent = hub.spent().get(Role.IMPLEMENTER, Usage())
+    assert spent.prompt_tokens <= settings.get("tokens", 10**9)
+    assert spent.dollars < settings.get("dollars", math.inf) + 15  # at most the call under way beyond it
+
+
+def test_a_storm_of_429_is_waited_out(endpoint: Any, team: Any, brief: Brief) -> None:
+    play, turns = Player({"researcher": [PROPOSE], "implementer": CODE}), iter([True, False] * 9)
+    storm = {"status": 429, "body": {"error": {"message": "slow down"}}}
+    endpoint.say = lambda body: storm if next(turns) else play(body)
+    assert isinstance(team().propose(brief, 1), Proposal)
 
 
 def test_a_long_conversation_leaves_out_its_oldest_results(endpoint: Any, team: Any, brief: Brief) -> None:
