@@ -36,15 +36,14 @@ from principles.h0 import FOLDER, H0Error, PermittedArtifact, install, load_h0, 
 from sandbox.interface import Limits, Sandbox, SandboxError
 from sandbox.open import open_sandbox
 
+RECALLED_TOKENS = 800
+"""Token budget of one answer of an author's recall tool; not given by the source."""
+
 
 def check_parent(config: Config) -> None:
     """Raises UserError where there is no such policy to start from."""
     if config.run.parent not in library.names():
         raise UserError(f"no policy {config.run.parent!r} to start from; there are {', '.join(library.names())}")
-
-
-RECALLED_TOKENS = 800
-"""Token budget of one answer of an author's recall tool; not given by the source."""
 
 
 @contextmanager
@@ -61,6 +60,10 @@ def searching(
     the run stands on before anything is spent.
     """
     check_parent(config)
+    if config.author.form == "tools" and config.role(Role.IMPLEMENTER) and not config.role(Role.RESEARCHER):
+        raise UserError(
+            f"profile {config.run.profile}: author.form = tools needs a model for the researcher too; name it"
+        )
     data = load(Path(config.run.data))
     _look(config, folder, data)
     preflight(config)

@@ -10,18 +10,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from harness.agents.interface import Brief, FrontierEntry, Malformed, Proposal
 from harness.agents.team import Surroundings, TeamAuthor
 from harness.config import resolve
 from harness.data.lifelog import make_lifelog
 from harness.data.native import Dataset, load
+from harness.errors import UserError
 from harness.evaluation.executor import Evaluator
 from harness.evaluation.metrics import by_type
 from harness.evaluation.outcomes import Evaluation
 from harness.gate.smoke import sample
 from harness.models.hub import ModelHub, offline_models
 from harness.models.interface import Role, Usage
+from harness.opening import searching
+from harness.progress import Progress
 from harness.settings import AuthorSettings
 from policies import library
 from policies.contract import Budget
@@ -333,3 +337,13 @@ def test_injection_in_a_result_is_only_text(endpoint: Any, team: Any, brief: Bri
     ]
     endpoint.say = Player({"researcher": [PROPOSE], "implementer": turns}, called)
     assert isinstance(team(steps=4).propose(brief, 1), Malformed)
+
+
+def test_a_profile_without_a_researcher_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+    file = tmp_path / "harness.toml"
+    file.write_text('[author]\nform = "tools"\n[profiles.p.roles.implementer]\nmodel = "m"\nkey_env = "K"\n')
+    config = resolve({"profile": "p"}, {"K": "k"}, file)
+    watcher = Progress(Console(), 1, lambda: "")
+    with pytest.raises(UserError, match="researcher"), searching(config, tmp_path / "run", watcher):
+        pass
+    assert not (tmp_path / "run").exists()
