@@ -103,15 +103,17 @@ class ModelAuthor:
             raise ReplyError(f"the reply is {reply.kind.value}")
         parsed = parse_reply(reply.text, task.given)
         files = dict(brief.parent_files)
-        if task.target is None:
+        target = task.target
+        if target is None:
             files["policy.py"] = whole_file(parsed.code)
         else:
-            files[task.target.path] = splice(files[task.target.path], task.target.name, parsed.code, task.imports)
-            vet(files, task.target.path, task.target.name)
+            files[target.path] = splice(files[target.path], target.name, parsed.code, task.imports)
         if files == dict(brief.parent_files):
             raise ReplyError("the code is the parent's, unchanged")
         if refused := broken_rule(files, self.constitution):
             raise ReplyError(refused)
+        if target is not None:
+            vet(files, target.path, target.name)
         return Proposal(hypothesis=parsed.hypothesis, files=files, author=self.name)
 
     def task(self, brief: Brief, seed: int) -> Task:

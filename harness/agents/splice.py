@@ -55,8 +55,10 @@ def splice(source: str, name: str, replacement: str, imports: Sequence[str] = ()
     node = dict(functions(parsed(source))).get(name)
     if node is None:
         raise SpliceError(f"the file has no function {name}")
-    others = {ast.dump(other) for _, other in functions(parsed(source))}
-    body = _body_of(replacement, node, others)
+    try:
+        body = _body_of(replacement, node, {ast.dump(other) for _, other in functions(parsed(source))})
+    except RecursionError:
+        raise SpliceError("the reply is nested too deeply") from None
     lines = source.split("\n")
     header, indent = _header(lines, node)
     if not _docstring_lines(body):

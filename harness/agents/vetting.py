@@ -12,6 +12,7 @@ import builtins
 import symtable
 import warnings
 from collections.abc import Iterator, Mapping
+from itertools import chain
 
 from harness.agents import vocabulary
 from harness.agents.splice import Function, SpliceError, argument_nodes, functions, parsed
@@ -28,18 +29,18 @@ INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, *COMPR
 
 
 def vet(files: Mapping[str, str], path: str, name: str) -> None:
-    """Raises SpliceError, one line that says what is missing, for function ``name`` of ``files[path]``."""
+    """Raises SpliceError, one line that says what is missing, for function ``name`` of ``files[path]``.
+
+    The static rules have passed the file: it is neither long nor nested deeply.
+    """
     source = files[path]
     tree = parsed(source)
     _compiles(source)
     node = dict(functions(tree))[name]
-    for line, problem in (
-        *_imports(node),
-        *_undefined(source, node),
-        *_unbound(node),
-        *_attributes(tree, node, name),
-        *_calls(tree, node),
-    ):
+    found = chain(
+        _imports(node), _undefined(source, node), _unbound(node), _attributes(tree, node, name), _calls(tree, node)
+    )
+    for line, problem in found:
         raise SpliceError(f"line {line - node.lineno + 1} of the function: {problem}")
 
 

@@ -109,6 +109,13 @@ BAD: dict[str, tuple[str, str]] = {
         "S09 .*characters in one line",
     ),
     "a forbidden import": (GOOD.replace("        size", "        import os\n        size"), "S05"),
+    "a deep sum": (f"{HEAD}```python\n{'1+' * 9_000}1\n```", "deep|does not|S09"),
+    "a deep sum beside it": (
+        f"{HEAD}```python\ndef answer(self, query):\n    return 1\n{'1+' * 9_000}1\n```",
+        "Recursion|deep",
+    ),
+    "a less deep sum": (f"{HEAD}```python\ndef answer(self, query):\n    return 1\n{'1+' * 500}1\n```", "deep|alone"),
+    "a deep body": (f"{HEAD}```python\ndef answer(self, query):\n    return {'-' * 150}1\n```", "S09|nest"),
     "more than the function": (f"{HEAD}```python\nimport os\ndef answer(self, query):\n    return 1\n```", "alone"),
 }
 
