@@ -180,3 +180,39 @@ def test_any_variant_keeps_who_is_who(windows: int, questions: int) -> None:
     made = variants.renamed_questions(variants.moved_times(variants.turned_choices(base)), b"key")
     assert sorted(made.original.values()) == sorted(q.id for q in queries)
     assert not set(made.original) & set(made.original.values())
+
+
+# ---------------------------------------------------------------- with models
+
+
+def test_with_models_letters_come_from_the_reader_and_look_like_the_models(
+    data: Dataset, sandboxes: Callable[[str], Any], endpoint: Any, models: Any
+) -> None:
+    """No Read is bought; a policy cannot tell by a reply's form that it is being tested."""
+    made = DynamicTests(data, sandboxes("bubblewrap"), models, Budget(), seed=1, workers=2, questions=3)
+    answer = (
+        "reply = yield Read(query.question, query.choices, 'context')\n"
+        "        word = yield Generate((Message('user', query.question),))\n"
+        "        return Answer(reply.choice, reply.text + word.text[:20])"
+    )
+    endpoint.say = lambda body: "some words"
+    bundle = make_bundle({"policy.py": POLICY.format(answer=answer).encode()})
+    assert made.check(bundle, "0001/dynamic").decision is Decision.APPROVE
+    seen = made.trials.run(bundle, made.base, "0001/dynamic/look")
+    assert seen.written and seen.modelled and not seen.future and not seen.over_budget
+    asked = [body["messages"][-1]["content"] for body in endpoint.requests]
+    assert asked and not [text for text in asked if "context" in text]
+
+
+def test_a_reply_that_differs_is_no_fault_of_the_policy(
+    data: Dataset, sandboxes: Callable[[str], Any], endpoint: Any, models: Any
+) -> None:
+    made = DynamicTests(data, sandboxes("bubblewrap"), models, Budget(), seed=1, workers=1, questions=4)
+    counted = iter(range(10_000))
+    endpoint.say = lambda body: f"reply {next(counted)}"
+    answer = (
+        "word = yield Generate((Message('user', query.question),))\n"
+        "        return Answer(fair, 'x', (), {'w': word.text})"
+    )
+    code = POLICY.format(answer=answer)
+    assert made.check(make_bundle({"policy.py": code.encode()}), "0001/dynamic").decision is Decision.APPROVE
