@@ -322,7 +322,7 @@ def test_an_endpoint_with_a_smaller_window_is_met(endpoint: Any, team: Any, brie
 
 
 def test_gone_through_again_it_asks_nothing_twice(endpoint: Any, team: Any, brief: Brief) -> None:
-    endpoint.say = Player({"researcher": LOOKING, "implementer": WRITING})
+    endpoint.say = Player({"researcher": LOOKING, "implementer": [*WRITING[:3], WRITING[-1]]})
     first = team().propose(brief, 5)
     asked = len(endpoint.requests)
     assert team().propose(brief, 5) == first and len(endpoint.requests) == asked
