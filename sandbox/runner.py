@@ -89,6 +89,7 @@ class Lines:
                 os._exit(0)
             self._end += got
         line = bytes(memoryview(self._buffer)[self._start : found])
+        self._buffer[self._start : found + 1] = bytes(len(line) + 1)  # nothing of an earlier question stays
         self._start = found + 1
         if self._start == self._end:
             self._start = self._end = 0
@@ -97,7 +98,7 @@ class Lines:
     def _make_room(self) -> None:
         """Move what is unread to the front; only a line longer than all of the block makes it grow."""
         unread = self._end - self._start
-        self._buffer[:unread] = self._buffer[self._start : self._end]
+        self._buffer[: self._end] = self._buffer[self._start : self._end] + bytes(self._start)
         self._start, self._end = 0, unread
         if unread == len(self._buffer):
             self._buffer.extend(bytes(unread))

@@ -34,7 +34,7 @@ HOLDER = policy(
                 held[thing.index] = thing.end
             elif type(thing) is Query:
                 asked.add(thing.id)
-    unread = len(self.lines._buffer) + len(self.lines._waiting)
+    unread = len(bytes(self.lines._buffer).strip(bytes(1))) + len(self.lines._waiting)
     found = {"count": len(held), "end": max(held.values()), "asked": sorted(asked), "unread": unread}
     if number % 50 == 0:
         found["memory"] = max(memory())
@@ -65,7 +65,7 @@ READER = policy(
         yield Embed(("now",))
     except Refused:
         pass
-    ahead = bytes(self.lines._buffer) + b"".join(repr(message).encode() for message in self.lines._waiting)
+    ahead = bytes(self.lines._buffer).strip(bytes(1)) + b"".join(repr(message).encode() for message in self.lines._waiting)
     os.set_blocking(0, False)
     until = time.monotonic() + SPAN
     while time.monotonic() < until and not later(ahead):
