@@ -65,7 +65,8 @@ READER = policy(
         yield Embed(("now",))
     except Refused:
         pass
-    ahead = bytes(self.lines._buffer).strip(bytes(1)) + b"".join(repr(message).encode() for message in self.lines._waiting)
+    ahead = bytes(self.lines._buffer).strip(bytes(1))
+    ahead += b"".join(repr(message).encode() for message in self.lines._waiting)
     os.set_blocking(0, False)
     until = time.monotonic() + SPAN
     while time.monotonic() < until and not later(ahead):
