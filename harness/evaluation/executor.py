@@ -186,22 +186,20 @@ class Evaluator:
         if outcome is None:
             outcome = QuestionOutcome(asked.query.id, Verdict.PROTOCOL, None, "no outcome came back for this question")
         answer = outcome.answer if outcome.verdict is Verdict.OK else None
-        choice = answer.choice if answer is not None else None
-        if type(choice) is not str or choice not in asked.question.choices:
-            choice = None
+        choice, evidence = (answer.choice, answer.evidence) if answer is not None else (None, ())
         windows = self.dataset.videos[asked.question.video].windows
-        evidence = tuple(i for i in answer.evidence if 0 <= i < len(windows)) if answer is not None else ()
+        marked = mark(asked.question, gold, windows, choice, evidence)
         policy_seconds = max(0.0, outcome.seconds - outcome.served_seconds)
         return Item(
             question=asked.question.id,
             video=asked.question.video,
             type=asked.question.type,
             verdict=outcome.verdict,
-            choice=choice,
-            correct=choice is not None and choice == gold.answer,
+            choice=marked.choice,
+            correct=marked.correct,
             route=answer.route if answer is not None else "",
-            evidence=evidence,
-            hit=hit([windows[i] for i in evidence], gold.oracle),
+            evidence=marked.evidence,
+            hit=marked.hit,
             detail=outcome.detail,
             retrieval=meter.retrieval,
             answering=meter.answering,
@@ -227,6 +225,26 @@ def gold_of(dataset: Dataset, split: str) -> Mapping[str, Gold]:
     """Gold by question id of a split, or of all splits for ``WHOLE``. For the scorer alone."""
     parts = dataset.splits if split == WHOLE else (split,)
     return {question: gold for part in parts for question, gold in dataset.gold(part).items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """What an answer comes to beside its gold."""
+
+    choice: str | None
+    """None for what is none of the question's letters."""
+    correct: bool
+    evidence: tuple[int, ...]
+    """Positions of windows that exist."""
+    hit: bool | None
+
+
+def mark(question: Question, gold: Gold, windows: Sequence[Window], choice: object, evidence: Sequence[int]) -> Marked:
+    """The one rule of scoring, at the measurement and whenever saved outcomes are scored again."""
+    chosen = choice if type(choice) is str and choice in question.choices else None
+    shown = tuple(i for i in evidence if 0 <= i < len(windows))
+    right = chosen is not None and chosen == gold.answer
+    return Marked(chosen, right, shown, hit([windows[i] for i in shown], gold.oracle))
 
 
 def hit(windows: Sequence[Window], oracle: Sequence[tuple[float, float]]) -> bool | None:

@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError
 
 from harness.data.native import Dataset, first_problem
 from harness.errors import UserError
-from harness.evaluation.executor import gold_of, hit
+from harness.evaluation.executor import gold_of, mark
 from harness.evaluation.outcomes import Cost, Evaluation, Record
 from harness.evaluation.sampling import Sample, sampled
 from sandbox.interface import Verdict
@@ -134,16 +134,10 @@ def _rescored(name: str, evaluation: Evaluation, dataset: Dataset, sample: Sampl
     for item in evaluation.items:
         question = questions[item.question]
         windows = dataset.videos[question.video].windows
-        choice = item.choice if item.verdict is Verdict.OK and item.choice in question.choices else None
-        seen = [windows[i] for i in item.evidence if 0 <= i < len(windows)]
-        marks = {
-            "type": question.type,
-            "video": question.video,
-            "choice": choice,
-            "correct": choice is not None and choice == gold[question.id].answer,
-            "hit": hit(seen, gold[question.id].oracle),
-        }
-        items.append(item.model_copy(update=marks))
+        choice = item.choice if item.verdict is Verdict.OK else None
+        marked = mark(question, gold[question.id], windows, choice, item.evidence)
+        marks = {"choice": marked.choice, "correct": marked.correct, "hit": marked.hit}
+        items.append(item.model_copy(update={"type": question.type, "video": question.video, **marks}))
     # Made anew and not copied: a copy would bring along what was computed from the marks in the file.
     return Evaluation(
         **{**{name: getattr(evaluation, name) for name in Evaluation.model_fields}, "items": tuple(items)}
