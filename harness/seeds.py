@@ -12,6 +12,11 @@ def derive(seed: int, iteration: int, purpose: str) -> int:
     return int.from_bytes(hashlib.sha256(text).digest()[:8], "big") >> 1
 
 
+def opaque_id(name: str, key: bytes) -> str:
+    """An id that says nothing of ``name`` to whoever lacks the key; the same wherever questions are put."""
+    return hashlib.blake2b(name.encode(), key=key, digest_size=8).hexdigest()
+
+
 def draws(seed: int, iteration: int, purpose: str) -> random.Random:
     """A generator for one purpose."""
     return random.Random(derive(seed, iteration, purpose))

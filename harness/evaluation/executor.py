@@ -16,7 +16,7 @@ from harness.evaluation.outcomes import OFFLINE_READER, Cost, Evaluation, Item
 from harness.evaluation.services import FrameSource
 from harness.evaluation.shards import Executor, Fault, ShardResult, ShardTask, ThreadExecutor
 from harness.models.interface import CapReached, Models, Role
-from harness.seeds import derive
+from harness.seeds import derive, opaque_id
 from policies.contract import Answer, Budget, Query, Setup, Window
 from sandbox.interface import Bundle, QuestionOutcome, Sandbox, Shard, Verdict
 
@@ -130,8 +130,9 @@ class Evaluator:
         return [_Asked(question, self._query(question)) for question in all_questions]
 
     def _query(self, question: Question) -> Query:
-        opaque = hashlib.blake2b(question.id.encode(), key=self._key, digest_size=8).hexdigest()
-        return Query(opaque, question.type, question.question, dict(question.choices), question.time)
+        return Query(
+            opaque_id(question.id, self._key), question.type, question.question, dict(question.choices), question.time
+        )
 
     def _tasks(self, bundle: Bundle, asked: Sequence[_Asked], scope: str, per_video: int) -> list[ShardTask]:
         """One task for each video, or several: the k-th question in time order goes to container k modulo n."""

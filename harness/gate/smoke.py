@@ -16,6 +16,7 @@ from harness.data.native import Dataset
 from harness.evaluation.executor import Evaluator
 from harness.evaluation.outcomes import Evaluation, Item
 from harness.gate.interface import Decision, Finding, StageVerdict
+from harness.gate.sampling import of_one_video
 from harness.gate.source import escape
 from policies.contract import REFUSALS
 from sandbox.interface import Bundle, Verdict
@@ -35,18 +36,13 @@ def sample(data: Dataset, split: str, count: int, seed: int) -> tuple[str, ...]:
     """Ids of ``count`` early questions of one video of the split, of as many types as it has; the same for every
     candidate of a run."""
     draw = random.Random(seed)
-    by_video: dict[str, list[tuple[float, str, str]]] = defaultdict(list)
-    for question in data.questions(split):
-        by_video[question.video].append((question.time, question.id, question.type))
-    enough = sorted(video for video, found in by_video.items() if len(found) >= count)
-    video = draw.choice(enough) if enough else max(sorted(by_video), key=lambda v: len(by_video[v]))
-    early = sorted(by_video[video])[: EARLY * count]
+    early = of_one_video(data, split, count, draw)[: EARLY * count]
     draw.shuffle(early)
     turns: dict[str, int] = defaultdict(int)
     placed: list[tuple[int, str]] = []
-    for _, name, kind in early:
-        placed.append((turns[kind], name))
-        turns[kind] += 1
+    for question in early:
+        placed.append((turns[question.type], question.id))
+        turns[question.type] += 1
     placed.sort(key=lambda place: place[0])
     return tuple(sorted(name for _, name in placed[:count]))
 

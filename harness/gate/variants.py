@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from harness.gate.swapping import NOTHING, Swap
+from harness.seeds import opaque_id
 from policies.contract import Query, Utterance, Window
 
 MOST_MOVED = 5.0
@@ -52,7 +52,7 @@ def _time(of: Variant, name: str) -> float:
 
 def renamed_questions(of: Variant, key: bytes) -> Variant:
     """Under other ids, which also changes the order of questions put at the same time."""
-    return _again(of, lambda q: replace(q, id=hashlib.blake2b(q.id.encode(), key=key, digest_size=8).hexdigest()))
+    return _again(of, lambda q: replace(q, id=opaque_id(q.id, key)))
 
 
 def turned_choices(of: Variant) -> Variant:
@@ -98,10 +98,9 @@ def swapped_words(of: Variant, swap: Swap) -> Variant:
     return replace(made, windows=windows, swap=swap, texts=texts)
 
 
-def _again(of: Variant, change: object) -> Variant:
+def _again(of: Variant, change: Callable[[Query], Query]) -> Variant:
     """Every question changed; whose it is in the base is kept."""
-    assert callable(change)
-    changed: dict[str, Query] = {q.id: change(q) for q in of.queries}
+    changed = {q.id: change(q) for q in of.queries}
     made = _variant(of.windows, changed, {q.id: q for q in of.queries}, of.original)
     return replace(made, swap=of.swap)
 
