@@ -100,7 +100,7 @@ def searching(
             h0=h0,
             words=development_words(data),
             smoke_questions=few,
-            dynamic=DynamicTests(data, box, models, config.budget, config.run.seed, workers),
+            dynamic=DynamicTests(data, box, models, config.budget, config.run.seed, workers, evaluator.frames),
             clock=time.time,
             watcher=watcher,
             stop_asked=stop_asked,

@@ -19,9 +19,11 @@ from harness.gate import judging
 from harness.gate.corpus import Corpus, Kind, load_corpus
 from harness.gate.dynamic import DynamicTests
 from harness.gate.judging import STAGES, Judge, Judged, rates
+from harness.gate.smoke import sample
 from harness.measuring import Bench, bench
 from harness.models.interface import Role
 from harness.opening import development_words
+from harness.seeds import derive
 from principles.h0 import load_h0
 
 PLANTED = Path(__file__).resolve().parents[2] / "tests" / "leaks"
@@ -64,8 +66,10 @@ def check(folder: Path | None, replies: Path | None, file: Path | None, as_json:
 def _judged(on: Bench, corpus: Corpus, progress: Console) -> list[Judged]:
     seed = on.config.run.seed
     evaluator = Evaluator(on.data, on.box, on.models, on.config.budget, seed, on.workers)
-    dynamic = DynamicTests(on.data, on.box, on.models, on.config.budget, seed, on.workers, split=corpus.split)
-    judge = Judge(corpus, evaluator, dynamic, on.models, load_h0(), development_words(on.data, corpus.split))
+    budget, split = on.config.budget, corpus.split
+    dynamic = DynamicTests(on.data, on.box, on.models, budget, seed, on.workers, evaluator.frames, split=split)
+    few = sample(on.data, split, on.config.gate.smoke_questions, derive(seed, 0, "smoke sample"))
+    judge = Judge(corpus, evaluator, dynamic, on.models, load_h0(), development_words(on.data, split), few)
     with Progress(console=progress, transient=True, disable=not progress.is_terminal) as bars:
         task = bars.add_task(visible(corpus.name, 60), total=len(corpus.entries))
         return judge.judge(lambda judged: bars.update(task, advance=1))

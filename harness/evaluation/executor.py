@@ -63,7 +63,8 @@ class Evaluator:
         ``frames`` are the data set's own where none are given.
         """
         self.dataset, self.models, self.budget, self.seed = dataset, models, budget, seed
-        self.executor = executor or ThreadExecutor(sandbox, models, workers, frames or open_frames(dataset))
+        self.frames = frames or open_frames(dataset)
+        self.executor = executor or ThreadExecutor(sandbox, models, workers, self.frames)
         self.progress = progress
         self._gold: dict[str, Mapping[str, Gold]] = {}
         self._key = hashlib.sha256(f"{seed}/{dataset.digest}/query ids".encode()).digest()

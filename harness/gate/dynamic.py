@@ -14,8 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from harness.data.frames import open_frames
 from harness.data.native import Dataset, Question
+from harness.evaluation.services import FrameSource
 from harness.gate import variants
 from harness.gate.interface import Decision, Finding, StageVerdict
 from harness.gate.sampling import Ground, ground
@@ -57,6 +57,8 @@ class DynamicTests:
     budget: Budget
     seed: int
     workers: int
+    frames: FrameSource | None
+    """The evaluation's own: each file of frames is compared with the manifest once."""
     questions: int = QUESTIONS
     split: str = "development"
 
@@ -69,7 +71,7 @@ class DynamicTests:
     def trials(self) -> Trials:
         """Runs variants in the sandbox."""
         setup = Setup(self.budget, derive(self.seed, 0, "policy"))
-        return Trials(self.sandbox, self.models, setup, self.ground.video, open_frames(self.data))
+        return Trials(self.sandbox, self.models, setup, self.ground.video, self.frames)
 
     @cached_property
     def base(self) -> Variant:

@@ -59,7 +59,8 @@ class Judge:
     models: Models
     h0: H0
     words: DataWords
-    smoke_questions: int = 5
+    few: tuple[str, ...]
+    """Ids of the questions of the smoke run."""
     _parents: dict[str, Evaluation] = field(default_factory=dict)
 
     def judge(self, told: Callable[[Judged], None] = lambda judged: None) -> list[Judged]:
@@ -90,10 +91,8 @@ class Judge:
         except BundleError as error:
             yield StageVerdict(stage="static", decision=Decision.REJECT, reason=str(error))
             return
-        scope, split = entry.folder, self.corpus.split
-        seed = derive(self.evaluator.seed, 0, "smoke sample")
-        sample = smoke.sample(self.evaluator.dataset, split, self.smoke_questions, seed)
-        yield smoke.check(self.evaluator, bundle, split, sample, f"{scope}/smoke")[0]
+        scope = entry.folder
+        yield smoke.check(self.evaluator, bundle, self.corpus.split, self.few, f"{scope}/smoke")[0]
         yield self.dynamic.check(bundle, f"{scope}/dynamic")
         yield self._review(entry, files, offline_models())
         yield result_audit.check(self._measured(bundle, f"{scope}/develop"), self._parent(entry.parent))

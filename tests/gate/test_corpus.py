@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from harness.data.frames import open_frames
 from harness.data.native import Dataset, load
 from harness.errors import UserError
 from harness.evaluation.executor import Evaluator
@@ -21,9 +22,11 @@ from harness.gate.corpus import Corpus, Entry, Kind, load_corpus
 from harness.gate.dynamic import DynamicTests
 from harness.gate.judging import Judge, Judged, as_json, rates
 from harness.gate.reviewer import Case, render
+from harness.gate.smoke import sample
 from harness.models.hub import offline_models
 from harness.models.interface import Models
 from harness.opening import development_words
+from harness.seeds import derive
 from policies.contract import Budget
 from principles.h0 import load_h0
 from sandbox.bundle import make_bundle
@@ -57,7 +60,7 @@ def measured(data: Dataset, sandboxes: Callable[[str], Any]) -> Callable[..., Ev
 
 @pytest.fixture(scope="module")
 def dynamic(data: Dataset, sandboxes: Callable[[str], Any]) -> DynamicTests:
-    return DynamicTests(data, sandboxes("bubblewrap"), offline_models(), Budget(), 1, 2)
+    return DynamicTests(data, sandboxes("bubblewrap"), offline_models(), Budget(), 1, 2, open_frames(data))
 
 
 def test_the_corpus_is_as_large_as_it_says() -> None:
@@ -125,7 +128,8 @@ def speaks(entry: Entry) -> None:
 
 def judge_of(corpus: Corpus, dynamic: DynamicTests, models: Models) -> Judge:
     evaluator = Evaluator(dynamic.data, dynamic.sandbox, offline_models(), Budget(), 1, 2)
-    return Judge(corpus, evaluator, dynamic, models, load_h0(), development_words(dynamic.data))
+    few = sample(dynamic.data, corpus.split, 5, derive(1, 0, "smoke sample"))
+    return Judge(corpus, evaluator, dynamic, models, load_h0(), development_words(dynamic.data), few)
 
 
 @pytest.fixture(scope="module")

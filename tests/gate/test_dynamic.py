@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.data.frames import open_frames
 from harness.data.native import Dataset, load
 from harness.gate import variants
 from harness.gate.dynamic import DynamicTests
@@ -47,7 +48,9 @@ def data() -> Dataset:
 
 @pytest.fixture(scope="module")
 def tests(data: Dataset, sandboxes: Callable[[str], Any]) -> Iterator[DynamicTests]:
-    yield DynamicTests(data, sandboxes("bubblewrap"), offline_models(), Budget(), seed=1, workers=2)
+    yield DynamicTests(
+        data, sandboxes("bubblewrap"), offline_models(), Budget(), seed=1, workers=2, frames=open_frames(data)
+    )
 
 
 def check(tests: DynamicTests, answer: str) -> StageVerdict:
@@ -189,7 +192,9 @@ def test_with_models_letters_come_from_the_reader_and_look_like_the_models(
     data: Dataset, sandboxes: Callable[[str], Any], endpoint: Any, models: Any
 ) -> None:
     """No Read is bought; a policy cannot tell by a reply's form that it is being tested."""
-    made = DynamicTests(data, sandboxes("bubblewrap"), models, Budget(), seed=1, workers=2, questions=3)
+    made = DynamicTests(
+        data, sandboxes("bubblewrap"), models, Budget(), seed=1, workers=2, frames=open_frames(data), questions=3
+    )
     answer = (
         "reply = yield Read(query.question, query.choices, 'context')\n"
         "        word = yield Generate((Message('user', query.question),))\n"
@@ -207,7 +212,9 @@ def test_with_models_letters_come_from_the_reader_and_look_like_the_models(
 def test_a_reply_that_differs_is_no_fault_of_the_policy(
     data: Dataset, sandboxes: Callable[[str], Any], endpoint: Any, models: Any
 ) -> None:
-    made = DynamicTests(data, sandboxes("bubblewrap"), models, Budget(), seed=1, workers=1, questions=4)
+    made = DynamicTests(
+        data, sandboxes("bubblewrap"), models, Budget(), seed=1, workers=1, frames=open_frames(data), questions=4
+    )
     counted = iter(range(10_000))
     endpoint.say = lambda body: f"reply {next(counted)}"
     answer = (
