@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import os
 from collections.abc import Callable, Sequence
@@ -12,32 +11,16 @@ from typing import Any
 
 import pytest
 
-from policies.contract import Answer, Query, Refused, Utterance, Window
+from policies.contract import Answer, Query, Utterance, Window
 from tests.endpoint import endpoint
+from tests.policies.driving import Serve, drive
 
 __all__ = ["endpoint"]
 
 SHARED = Path(os.environ.get("LVMH_SHARED", Path(__file__).resolve().parents[3] / "shared"))
 CLIP_SECONDS = 30.0
 
-Serve = Callable[[Any], Any]
 Run = Callable[..., dict[str, Answer]]
-
-
-def _drive(result: Any, serve: Serve) -> Any:
-    """The value of a plain or generator method; a refusal is thrown in, or stands in its list."""
-    if not inspect.isgenerator(result):
-        return result
-    try:
-        asked = next(result)
-        while True:
-            if isinstance(asked, list):
-                asked = result.send([serve(one) for one in asked])
-                continue
-            reply = serve(asked)
-            asked = result.throw(reply) if isinstance(reply, Refused) else result.send(reply)
-    except StopIteration as stop:
-        return stop.value
 
 
 def _run(
@@ -50,10 +33,10 @@ def _run(
             last = seen
             while last < len(windows) and last - seen < batch and windows[last].end <= query.time:
                 last += 1
-            _drive(policy.observe(tuple(windows[seen:last])), serve)
-            _drive(policy.settle(), serve)
+            drive(policy.observe(tuple(windows[seen:last])), serve)
+            drive(policy.settle(), serve)
             seen = last
-        answers[query.id] = _drive(policy.answer(query), serve)
+        answers[query.id] = drive(policy.answer(query), serve)
     return answers
 
 

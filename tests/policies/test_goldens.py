@@ -43,6 +43,7 @@ from policies.v01.policy import Policy as V01
 from policies.v18.policy import Policy as V18
 from policies.v47.policy import Policy as V47
 from policies.v49.policy import Policy as V49
+from tests.policies.driving import drive
 
 
 def window(index: int, *captions: str, spoken: Iterable[tuple[str, str]] = (), frames: bool = False) -> Window:
@@ -79,25 +80,11 @@ class Host:
             return FramesReply(tuple(found))
         return NoModel("no model")
 
-    def drive(self, asking: Any) -> Any:
-        if not hasattr(asking, "send"):
-            return asking
-        try:
-            request = next(asking)
-            while True:
-                if isinstance(request, list):
-                    request = asking.send([self.serve(one) for one in request])
-                    continue
-                reply = self.serve(request)
-                request = asking.throw(reply) if isinstance(reply, Refused) else asking.send(reply)
-        except StopIteration as stop:
-            return stop.value
-
 
 def answer(policy: Any, windows: Sequence[Window], query: Query, host: Host) -> Answer:
-    host.drive(policy.observe(windows))
-    host.drive(policy.settle())
-    found = host.drive(policy.answer(query))
+    drive(policy.observe(windows), host.serve)
+    drive(policy.settle(), host.serve)
+    found = drive(policy.answer(query), host.serve)
     assert isinstance(found, Answer)
     return found
 

@@ -30,7 +30,6 @@ from policies.contract import (
     Query,
     Read,
     ReadReply,
-    Refused,
     Setup,
     Utterance,
     Window,
@@ -39,6 +38,7 @@ from principles.h0 import load_h0
 from sandbox.bundle import make_bundle
 from sandbox.interface import Shard
 from sandbox.stream import run_shard
+from tests.policies.driving import drive
 
 VERSIONS = tuple(name for name in library.names() if name.startswith("v"))
 H0 = load_h0()
@@ -62,20 +62,6 @@ class Host:
             return GenerateReply("", {"look_at_frames": self.judge})
         return NoModel("no model")
 
-    def drive(self, asking: Any) -> Any:
-        if not hasattr(asking, "send"):
-            return asking
-        try:
-            asked = next(asking)
-            while True:
-                if isinstance(asked, list):
-                    asked = asking.send([self(one) for one in asked])
-                    continue
-                reply = self(asked)
-                asked = asking.throw(reply) if isinstance(reply, Refused) else asking.send(reply)
-        except StopIteration as stop:
-            return stop.value
-
 
 def make(name: str, budget: Budget | None = None) -> Any:
     return importlib.import_module(f"policies.{name}.policy").Policy(Setup(budget or Budget(), 0))
@@ -85,9 +71,9 @@ def ran(policy: Any, windows: Sequence[Window], query: Query, host: Host) -> tup
     """The answer after exactly the windows with end <= t_q, in batches of 8, and what was asked for."""
     seen = [window for window in windows if window.end <= query.time]
     for start in range(0, len(seen), 8):
-        host.drive(policy.observe(seen[start : start + 8]))
-        host.drive(policy.settle())
-    return host.drive(policy.answer(query)), host.requests
+        drive(policy.observe(seen[start : start + 8]), host)
+        drive(policy.settle(), host)
+    return drive(policy.answer(query), host), host.requests
 
 
 # ---------------------------------------------------------------- the lineage
