@@ -61,7 +61,7 @@ class OpenServices(Services):
         return ReadReply(None, reply.text), priced(reply.usage, reply.seconds)
 
 
-class _Silent(OfflineAnswers):
+class _Silent:
     """There is no reader that answers in words."""
 
     def answer(self, read: Read, digest: str, images: Sequence[bytes] = ()) -> tuple[ReadReply, Cost]:

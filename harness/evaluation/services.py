@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from harness.evaluation.meter import ConstructionMeter, QuestionMeter, digest, priced, read_digest
-from harness.evaluation.offline import OfflineAnswers
 from harness.evaluation.outcomes import Cost
 from harness.evaluation.prompts import render_read
 from harness.evaluation.schema import SchemaError, check_schema, check_value
@@ -82,13 +81,21 @@ class FrameSource(Protocol):
         ...
 
 
+class OfflineReader(Protocol):
+    """Who answers a Read where no answer model does."""
+
+    def answer(self, read: Read, digest: str, images: Sequence[bytes] = ()) -> tuple[ReadReply, Cost]:
+        """Reply and cost; ``images`` are the frames that ``read`` refers to, as PNG or JPEG bytes."""
+        ...
+
+
 class Services:
     """Serves one shard, in one thread. Implements ``sandbox.interface.Host``."""
 
     def __init__(
         self,
         models: Models,
-        offline: OfflineAnswers,
+        offline: OfflineReader,
         budget: Budget,
         video: str,
         windows: int,

@@ -110,7 +110,7 @@ class _Host:
         self._models = trials.models
         self.services = Services(
             models=trials.models,
-            offline=_Reader(trials._reader, variant.swap),  # type: ignore[arg-type]
+            offline=_Reader(trials._reader, variant.swap),
             budget=trials.setup.budget,
             video=trials.video,
             windows=len(variant.windows),
