@@ -18,6 +18,15 @@ from harness.data.videomme import LENGTHS, import_videomme
 from harness.data.write import Written
 from harness.display import cell, visible
 
+_path = click.argument("path", type=click.Path(path_type=Path))
+_out = click.option(
+    "--out", required=True, type=click.Path(path_type=Path), help="Folder to write; must not exist yet."
+)
+_captions = click.option(
+    "--captions", type=click.Path(path_type=Path), help="Folder of captions or of data sets that memory build made."
+)
+_seed = click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Deals the splits.")
+
 
 @click.group()
 def data() -> None:
@@ -30,8 +39,8 @@ def import_() -> None:
 
 
 @import_.command()
-@click.argument("path", type=click.Path(path_type=Path))
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder to write; must not exist yet.")
+@_path
+@_out
 @click.option("--subject", default="A1_JAKE", show_default=True, help="Whose questions and captions.")
 @json_option
 def egolife(path: Path, out: Path, subject: str, as_json: bool) -> None:
@@ -39,15 +48,9 @@ def egolife(path: Path, out: Path, subject: str, as_json: bool) -> None:
     _tell(import_egolife(path, out, subject), as_json)
 
 
-_captions = click.option(
-    "--captions", type=click.Path(path_type=Path), help="Folder of captions or of data sets that memory build made."
-)
-_seed = click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Deals the splits.")
-
-
 @import_.command(name="ego-r1")
-@click.argument("path", type=click.Path(path_type=Path))
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder to write; must not exist yet.")
+@_path
+@_out
 @_captions
 @_seed
 @json_option
@@ -60,8 +63,8 @@ def ego_r1(path: Path, out: Path, captions: Path | None, seed: int, as_json: boo
 
 
 @import_.command()
-@click.argument("path", type=click.Path(path_type=Path))
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder to write; must not exist yet.")
+@_path
+@_out
 @_captions
 @click.option("--length", default="all", show_default=True, type=click.Choice(["all", *LENGTHS]), help="Which videos.")
 @_seed
@@ -75,8 +78,8 @@ def videomme(path: Path, out: Path, captions: Path | None, length: str, seed: in
 
 
 @import_.command()
-@click.argument("path", type=click.Path(path_type=Path))
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder to write; must not exist yet.")
+@_path
+@_out
 @_captions
 @_seed
 @json_option
@@ -89,7 +92,7 @@ def lvbench(path: Path, out: Path, captions: Path | None, seed: int, as_json: bo
 
 
 @data.command()
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder to write; must not exist yet.")
+@_out
 @click.option(
     "--seed", default=0, show_default=True, type=click.IntRange(min=0), help="The same seed gives the same bytes."
 )
@@ -101,7 +104,7 @@ def make(out: Path, seed: int, scale: float, as_json: bool) -> None:
 
 
 @data.command()
-@click.argument("path", type=click.Path(path_type=Path))
+@_path
 @json_option
 @click.pass_context
 def check(context: click.Context, path: Path, as_json: bool) -> None:

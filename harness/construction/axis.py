@@ -7,7 +7,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-DAY = 86_400.0
+from harness.data.clip_times import DAY, clock
+
 MOST = 1e9
 """Seconds that a time may have, as in the native format."""
 Moment = Annotated[float, Field(ge=0, le=MOST, allow_inf_nan=False)] | Annotated[str, Field(max_length=40)]
@@ -26,8 +27,6 @@ _NAMED = re.compile(
     r"(?P<h>[01]\d|2[0-3])-?(?P<m>[0-5]\d)-?(?P<s>[0-5]\d)(?P<f>[01]\d)?(?!\d)",
     re.IGNORECASE | re.ASCII,
 )
-FRAMES_PER_SECOND = 20
-"""Of the last two digits of HHMMSSFF, as EgoLife names its clips."""
 FORMS = "seconds, MM:SS, HH:MM:SS or DAY1T11:00:00"
 
 
@@ -51,8 +50,7 @@ def named(stem: str) -> float | None:
     match = _NAMED.search(stem)
     if match is None:
         return None
-    clock = int(match["h"]) * 3_600 + int(match["m"]) * 60 + int(match["s"]) + int(match["f"] or 0) / FRAMES_PER_SECOND
-    return (int(match["day"]) - 1) * DAY + clock
+    return (int(match["day"]) - 1) * DAY + clock(f"{match['h']}{match['m']}{match['s']}{match['f'] or '00'}")
 
 
 def shown(at: float) -> str:
@@ -65,8 +63,8 @@ def _absolute(text: str) -> float | None:
     match = _ABSOLUTE.fullmatch(text)
     if match is None:
         return None
-    clock = int(match["hours"]) * 3_600 + int(match["minutes"]) * 60 + _decimal(match["seconds"] or "0")
-    return (int(match["day"]) - 1) * DAY + clock
+    since_midnight = int(match["hours"]) * 3_600 + int(match["minutes"]) * 60 + _decimal(match["seconds"] or "0")
+    return (int(match["day"]) - 1) * DAY + since_midnight
 
 
 def _relative(text: str) -> float | None:

@@ -207,6 +207,11 @@ def _stated(container: Any, stream: Any) -> float:
 
 
 def _decoded(container: Any, stream: Any) -> Iterator[Any]:
+    """Pictures from here on that are whole."""
+    return (f for f in _timed(container, stream) if not f.is_corrupt and f.width * f.height <= MOST_PIXELS)
+
+
+def _timed(container: Any, stream: Any) -> Iterator[Any]:
     """Frames with a time, from here on; damaged packets are passed over."""
     for packet in container.demux(stream):
         try:
@@ -215,7 +220,7 @@ def _decoded(container: Any, stream: Any) -> Iterator[Any]:
             return
         except av.FFmpegError:
             continue
-        yield from (f for f in frames if f.pts is not None and not f.is_corrupt and f.width * f.height <= MOST_PIXELS)
+        yield from (frame for frame in frames if frame.pts is not None)
 
 
 def _time(frame: Any) -> float:
@@ -248,16 +253,8 @@ def _samples(container: Any, file: Path, first: float) -> Iterator[np.ndarray]:
 
 
 def _decoded_sound(container: Any, stream: Any, resampler: Any) -> Iterator[Any]:
-    for packet in container.demux(stream):
-        try:
-            frames = packet.decode()
-        except av.error.EOFError:
-            break
-        except av.FFmpegError:
-            continue
-        for frame in frames:
-            if frame.pts is not None:
-                yield from resampler.resample(frame)
+    for frame in _timed(container, stream):
+        yield from resampler.resample(frame)
     yield from (frame for frame in resampler.resample(None) if frame.pts is not None)
 
 
