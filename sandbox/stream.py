@@ -72,7 +72,7 @@ class _Stream:
                 self._follow(session)
             except Failure as failure:
                 self._deadline += session.served_seconds
-                self._judge(failure, self._verdict(session, failure), session.questions)
+                self._judge(failure, self._ended(session, failure), session.questions)
             except BaseException:
                 session.close()
                 raise
@@ -131,7 +131,7 @@ class _Stream:
 
     # ------------------------------------------------------------ what a failure costs
 
-    def _verdict(self, session: Session, failure: Failure) -> tuple[Verdict, str]:
+    def _ended(self, session: Session, failure: Failure) -> tuple[Verdict, str]:
         """Ends the container, and asks the kernel and the engine how it ended."""
         before = session.oom_kills
         oom = session.ran_out_of_memory()

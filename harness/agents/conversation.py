@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from harness.agents.model import TEMPERATURE
 from harness.agents.prompts import render
 from harness.agents.text_protocol import ProtocolError, read_calls
 from harness.agents.tools import Box, ToolError
@@ -34,8 +35,6 @@ PATIENCE = 3
 SHRINKS = 3
 """Times that a refused request is sent again with half of its history. Not given by the source."""
 LEFT_OUT = "(left out: the conversation has grown too long; call the tool again where it is needed)"
-TEMPERATURE = 0.4
-"""Not given by the source; a role's configuration replaces it."""
 
 
 @dataclass(frozen=True, slots=True)

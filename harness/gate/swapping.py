@@ -13,7 +13,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from harness.gate.literals import general_words
-from policies.blocks.tokens import in_dictionary, normal
+from policies.blocks.lemmas import in_dictionary
+from policies.blocks.tokens import normal
 
 WORD = re.compile(r"[A-Za-z]+")
 ENDINGS = ("ing", "ed", "es", "s", "ly", "er")

@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from policies.blocks.lemmas import in_dictionary as in_dictionary
 from policies.blocks.lemmas import lemma
 
 _WORD = re.compile(r"[a-z0-9\u00df-\u00f6\u00f8-\u024f]{1,40}(?:'[a-z]{1,40})?")
