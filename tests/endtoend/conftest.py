@@ -7,12 +7,15 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from harness.data.lifelog import make_lifelog
+from harness.data.native import load
+from harness.data.write import DatasetParts, write
 from harness.outcomes import Gated, Measured, Outcome, Promoted, TakenIn
 from harness.state.store import RunStore
 
@@ -25,6 +28,27 @@ def small_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("data") / "small"
     make_lifelog(folder, seed=3, scale=0.2)
     return folder
+
+
+def few_questions(folder: Path, out: Path, count: int = 5, before: int = 20) -> Path:
+    """The first video of each split, with its first ``count`` questions and ``before`` windows ahead of the first."""
+    data = load(folder)
+    splits, kept = {}, []
+    for split in data.splits:
+        video = data.videos[data.questions(split)[0].video]
+        asked = sorted((q for q in data.questions(split) if q.video == video.id), key=lambda q: (q.time, q.id))[:count]
+        splits[split] = [(q, data.gold(split)[q.id]) for q in asked]
+        first = sum(w.end <= asked[0].time for w in video.windows) - before
+        last = sum(w.end <= asked[-1].time for w in video.windows) + 5
+        windows = tuple(replace(w, index=k) for k, w in enumerate(video.windows[max(first, 0) : last]))
+        kept.append(replace(video, windows=windows, frames=()))
+    return write(DatasetParts("few", {"generator": "lifelog"}, kept, splits), out).path
+
+
+@pytest.fixture(scope="session")
+def few_data(small_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same with few questions and windows: for runs in which models are asked."""
+    return few_questions(small_data, tmp_path_factory.mktemp("data") / "few")
 
 
 def command(*arguments: str) -> list[str]:

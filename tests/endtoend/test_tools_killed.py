@@ -5,12 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from harness.data.native import load
-from harness.data.write import DatasetParts, write
 from harness.outcomes import Proposed
 from harness.state.store import RunStore
 from tests.agents.player import Player
@@ -23,16 +20,7 @@ KILLED_AT = (3, 8)
 """Requests at which the process is killed, counted over all its starts: research, and runs in the sandbox."""
 
 
-def few_questions(folder: Path, out: Path) -> Path:
-    """The data set with five questions a split."""
-    data = load(folder)
-    splits = {s: [(q, data.gold(s)[q.id]) for q in data.questions(s)[:5]] for s in data.splits}
-    videos = sorted({q.video for listed in splits.values() for q, _ in listed})
-    kept = [replace(data.videos[video], frames=()) for video in videos]
-    return write(DatasetParts("few", {"generator": "lifelog"}, kept, splits), out).path
-
-
-def test_killed_while_it_converses(endpoint: Any, small_data: Path, tmp_path: Path) -> None:
+def test_killed_while_it_converses(endpoint: Any, few_data: Path, tmp_path: Path) -> None:
     roles = "".join(
         f'[profiles.test.roles.{role}]\nmodel = "{role}"\nbase_url = "{endpoint.url}"\n'
         for role in ("researcher", "implementer")
@@ -52,7 +40,7 @@ def test_killed_while_it_converses(endpoint: Any, small_data: Path, tmp_path: Pa
         "--profile",
         "test",
         "--data",
-        str(few_questions(small_data, tmp_path / "few")),
+        str(few_data),
         "--name",
         "one",
         "--iterations",
