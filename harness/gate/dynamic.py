@@ -165,7 +165,9 @@ class DynamicTests:
         return [finding for finding in found if finding.rule != "X06" or not words]
 
     def _run(self, bundle: Bundle, runs: Mapping[str, Variant], scope: str) -> dict[str, Seen]:
-        with ThreadPoolExecutor(max_workers=max(1, min(self.workers, len(runs)))) as pool:
+        with ThreadPoolExecutor(
+            max_workers=max(1, min(self.workers + 1, len(runs)))
+        ) as pool:  # each waits half its time
             seen = pool.map(lambda name: self.trials.run(bundle, runs[name], f"{scope}/{name}"), runs)
             return dict(zip(runs, seen, strict=True))
 
