@@ -9,7 +9,7 @@ import ast
 import hashlib
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.gate.interface import Decision, Finding, StageVerdict
@@ -89,14 +89,8 @@ def normalised(source: str) -> str:
     tree, error = parse("a module", source)
     if tree is None:
         raise ValueError(error.message if error else "does not parse")
-    constants = _module_constants(tree)
     statements = []
-    for node in tree.body:
-        if _is_docstring(node) or _constant_name(node) in constants:
-            continue
-        if isinstance(node, ast.ImportFrom) and node.module == "__future__":
-            continue
-        plain = _Plain(constants).visit(node)
+    for plain in plain_statements(tree):
         if isinstance(plain, ast.FunctionDef):
             _number_locals(plain)
         for inner in ast.walk(plain):
@@ -106,6 +100,18 @@ def normalised(source: str) -> str:
                         _number_locals(method)
         statements.append(ast.dump(plain))
     return "\n".join(sorted(statements))
+
+
+def plain_statements(tree: ast.Module) -> Iterator[ast.stmt]:
+    """The statements of a module that do something, without docstrings and annotations; module constants stand where
+    they are used. The tree is used up."""
+    constants = _module_constants(tree)
+    for node in tree.body:
+        if _is_docstring(node) or _constant_name(node) in constants:
+            continue
+        if isinstance(node, ast.ImportFrom) and node.module == "__future__":
+            continue
+        yield _Plain(constants).visit(node)
 
 
 def _is_docstring(node: ast.AST) -> bool:
