@@ -23,6 +23,7 @@ MODULES = {
     "show": "read",
     "diff": "read",
     "frontier": "read",
+    "report": "report",
     "evaluate": "measure",
     "ablate": "ablate",
     "ask": "ask",
