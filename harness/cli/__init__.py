@@ -24,6 +24,7 @@ MODULES = {
     "diff": "read",
     "frontier": "read",
     "report": "report",
+    "view": "report",
     "evaluate": "measure",
     "ablate": "ablate",
     "ask": "ask",

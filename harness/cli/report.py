@@ -1,4 +1,4 @@
-"""``harness report``: a run as one HTML file."""
+"""``harness report`` and ``harness view``: a run as one HTML file, written or served."""
 
 from __future__ import annotations
 
@@ -6,35 +6,50 @@ from pathlib import Path
 
 import click
 
-from harness.cli.options import reading
+from harness.cli.options import reading, run_folder, run_option
 from harness.cli.tables import OFFLINE
 from harness.display import visible
 from harness.errors import UserError
+from harness.report.live import View
 from harness.report.page import Report
 
-DATA = click.option(
-    "--data", type=click.Path(path_type=Path), help="Folder of the run's data set, for the texts of questions."
+PORT = 8765
+data_option = click.option(
+    "--data", type=click.Path(path_type=Path), metavar="DIR", help="The run's data set, for texts: where it is now."
 )
 
 
 @click.command()
 @click.argument("run_name", metavar="[RUN]", required=False)
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="File to write. Default: RUN.html.")
-@DATA
+@data_option
 def report(run_name: str | None, out: Path | None, data: Path | None) -> None:
     """A run as one HTML file that needs no network: lineage, figures, spend, failures, every attempt.
 
     RUN is a name or a folder; the latest where none is named.
     """
     with reading(run_name) as store:
-        page = Report(data).page(store)
-        name, offline = store.manifest.name, store.manifest.profile == "offline"
+        page = Report(data).page(store).encode("utf-8")
+        offline, name = store.manifest.profile == "offline", store.folder.resolve().name
     target = out or Path(f"{name}.html")
     try:
-        target.write_text(page, encoding="utf-8")
+        target.write_bytes(page)
     except OSError as error:
         raise UserError(f"{target} cannot be written ({error.strerror}); name another file with --out") from None
-    size = len(page.encode("utf-8")) / 1e6
-    click.echo(f"{visible(str(target))}: {size:.1f} MB; open it in a browser")
+    click.echo(f"{visible(str(target))}: {len(page) / 1e6:.1f} MB; open it in a browser")
     if offline:
         click.echo(OFFLINE)
+
+
+@click.command()
+@run_option
+@click.option("--port", type=click.IntRange(0, 65_535), default=PORT, show_default=True, help="0 takes any free one.")
+@data_option
+def view(run_name: str | None, port: int, data: Path | None) -> None:
+    """The page of a run, served on this machine while the run goes on. Ctrl-C ends it."""
+    with View(run_folder(run_name), port, data) as server:
+        click.echo(f"{server.address}\nonly this machine can open it, and only with this address; Ctrl-C ends it")
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            click.echo("ended")

@@ -22,6 +22,8 @@ from harness.state.store import RunStore
 
 ASSETS = Path(__file__).resolve().parent / "assets"
 STYLES = ("page.css", "chart.css")
+ROOM = 64
+"""Attempts for which every report has room."""
 SCRIPTS = ("dom.js", "code.js", "questions.js", "attempt.js", "page.js")
 
 
@@ -32,9 +34,11 @@ class Report:
         """``data``: the folder of the run's data set, where it is not at the path that the run names."""
         self._data = data
         self._reader = Reader()
+        self._questions: Questions | None = None
+        self._kept: dict[int, tuple[str, str]] = {}
 
-    def page(self, store: RunStore, live: bool = False) -> str:
-        """The page as the run stands now. ``live``: it asks its own server whether there is more.
+    def page(self, store: RunStore, live: str = "") -> str:
+        """The page as the run stands now. ``live``: the mark of this state; the page asks its server for a newer one.
 
         Raises UserError: the run or the data named cannot be used.
         """
@@ -43,22 +47,34 @@ class Report:
 
     def _details(self, store: RunStore, story: Story) -> dict[str, str]:
         """The packed details of each attempt by its iteration, and what they share under ``shared``."""
-        dataset, note = find_data(store, self._data)
-        measured = sum(row.developed is not None for row in story.rows)
-        questions = Questions(dataset, note, tells_correctness(store.manifest), measured)
+        questions = self._asked(store, sum(row.developed is not None for row in story.rows))
         titles, rows = rule_titles(store), {row.iteration: row for row in story.rows}
-        found = {}
+        states = {entry.iteration: entry.hash for entry in store.audit()}
         for row in story.rows:
-            told: dict[str, Any] = cleaned(
-                detail(store, row, rows.get(-1 if row.parent is None else row.parent), titles)
-            )
-            developed = evaluation(store, row.iteration)
+            k = row.iteration
+            if self._kept.get(k, ("", ""))[0] == states[k]:
+                continue
+            parent = None if row.parent is None else rows.get(row.parent)
+            told: dict[str, Any] = cleaned(detail(store, row, parent, titles))
+            developed = evaluation(store, k)
             told["answers"] = questions.of(developed) if developed else None
-            found[str(row.iteration)] = packed(told)
-        return {**found, "shared": packed(questions.shared())}
+            self._kept[k] = states[k], packed(told)
+        details = {str(row.iteration): self._kept[row.iteration][1] for row in story.rows}
+        return {**details, "shared": packed(questions.shared())}
+
+    def _asked(self, store: RunStore, measured: int) -> Questions:
+        """The run's questions. With twice the attempts each may take up half: then all are made anew."""
+        room = ROOM
+        while room < measured:
+            room *= 2
+        if self._questions is None or self._questions.attempts != room:
+            dataset, note = find_data(store, self._data)
+            self._questions = Questions(dataset, note, tells_correctness(store.manifest), room)
+            self._kept.clear()
+        return self._questions
 
 
-def render(store: RunStore, story: Story, details: dict[str, str], live: bool) -> str:
+def render(store: RunStore, story: Story, details: dict[str, str], live: str) -> str:
     """The HTML of a run that was read."""
     style, script = _joined(STYLES), _joined(SCRIPTS)
     sources = {"default-src": "'none'", "style-src": _hash(style), "script-src": _hash(script)}
@@ -69,7 +85,6 @@ def render(store: RunStore, story: Story, details: dict[str, str], live: bool) -
     seconds = seconds_by_stage(store)
     facts = {
         "live": live,
-        "head": store.head,
         "rows": [
             {
                 "k": row.iteration,

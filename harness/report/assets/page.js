@@ -90,7 +90,7 @@ async function follow() {
     const answer = await fetch("head", { cache: "no-store" });
     const head = answer.ok ? await answer.text() : "";
     byId("live").textContent = head ? "live: this page follows the run" : "the server cannot read the run just now";
-    if (head && head !== facts.head) {
+    if (head && head !== facts.live) {
       keep();
       location.reload();
       return;
