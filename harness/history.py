@@ -8,14 +8,8 @@ from harness.evaluation.outcomes import Evaluation
 from harness.evaluation.report import figures
 from harness.frontier import point
 from harness.models.replies import read_booked, read_learned
-from harness.outcomes import (
-    STAGES,
-    Closed,
-    Measured,
-    Promoted,
-    Proposed,
-    Remembered,
-)
+from harness.outcomes import Closed, Measured, Promoted, Proposed, Remembered
+from harness.rounds import reached
 from harness.state.store import RunStore
 
 REPLIES = "replies.db"
@@ -105,7 +99,7 @@ def log(store: RunStore) -> list[dict[str, Any]]:
 def attempt(store: RunStore, k: int) -> dict[str, Any]:
     """Everything that is recorded of one iteration, stage by stage, evaluations as figures."""
     found: dict[str, Any] = {"iteration": k, "stages": {}}
-    for name, kind in STAGES.items():
+    for name, kind in reached(store, k).items():
         outcome = store.stage(k, name, kind)
         if outcome is None:
             continue

@@ -9,6 +9,7 @@ transaction before the next begins. A stage that was committed is never run agai
 from __future__ import annotations
 
 from harness import remembering, stages
+from harness.outcomes import Recalled, TakenIn
 from harness.search import Search
 
 
@@ -45,12 +46,9 @@ def attempt(search: Search, k: int) -> None:
     proposed = stages.propose(search, k, recalled)
     if proposed.rejected:
         return
-    candidate = stages.intake(search, k, recalled, proposed)
-    if candidate.rejected:
+    candidate = gated(search, k, recalled, stages.intake(search, k, recalled, proposed))
+    if candidate is None:
         return
-    for check in stages.GATE:
-        if check(search, k, candidate).rejected:
-            return
     developed = stages.develop(search, k, candidate)
     if developed.rejected or stages.audit_result(search, k, developed).rejected:
         return
@@ -58,3 +56,17 @@ def attempt(search: Search, k: int) -> None:
     if validated.rejected:
         return
     stages.promote(search, k, candidate, validated)
+
+
+def gated(search: Search, k: int, recalled: Recalled, candidate: TakenIn) -> TakenIn | None:
+    """Through the gate, and through all of it again after each revision; None at the first rejection."""
+    while not candidate.rejected:
+        if any(check(search, k, candidate).rejected for check in stages.GATE):
+            return None
+        if not stages.changes_asked(search, k, candidate):
+            return candidate
+        revised = stages.revise(search, k, recalled, candidate)
+        if revised.rejected:
+            return None
+        candidate = stages.intake(search, k, recalled, revised, candidate)
+    return None

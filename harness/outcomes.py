@@ -47,6 +47,8 @@ class TakenIn(Outcome):
     branch: str = ""
     bundle: str = ""
     """Digest of the bytes that are reviewed and run."""
+    turn: int = 0
+    """How many times the author has revised it."""
 
 
 class Gated(Outcome):
@@ -61,7 +63,7 @@ class Gated(Outcome):
         """The outcome of a verdict."""
         rejected = verdict.decision is Decision.REJECT
         reason = verdict.reason or "; ".join(f.message for f in verdict.findings[:3])
-        word = "rejected" if rejected else "passed"
+        word = {Decision.REJECT: "rejected", Decision.REVISE: "changes asked for"}.get(verdict.decision, "passed")
         return cls(
             rejected=rejected, summary=f"{word}: {reason}" if reason else word, verdict=verdict, behaviour=behaviour
         )
@@ -116,10 +118,11 @@ STAGES: dict[str, type[Outcome]] = {
     "smoke": Gated,
     "dynamic": Gated,
     "reviewer": Gated,
+    "revise": Proposed,
     "develop": Measured,
     "audit": Audited,
     "validate": Measured,
     "promote": Promoted,
     "remember": Remembered,
 }
-"""The stages of an iteration in order, each with the outcome it commits."""
+"""The stages of an iteration in order, each with the outcome it commits; a revision's bear the number of its round."""

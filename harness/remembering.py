@@ -20,6 +20,7 @@ from harness.outcomes import (
     Remembered,
     TakenIn,
 )
+from harness.rounds import base, gated, reached, taken_in
 from harness.search import REFERENCES, Search
 from meta_memory.lessons import lesson_by_rule
 from meta_memory.records import Attempt
@@ -50,10 +51,9 @@ def outcome_commit(s: Search, k: int, candidate: TakenIn, outcome: str, date: fl
 
 
 def last_stage(s: Search, k: int) -> tuple[str, Outcome]:
-    """Name and outcome of the last stage that an attempt reached."""
-    reached = {stage for iteration, stage in s.store.stages() if iteration == k}
-    name, kind = [(name, kind) for name, kind in STAGES.items() if name in reached][-1]
-    return name, s.found(k, name, kind)
+    """Name and outcome of the last stage that an attempt reached, in whichever round."""
+    name, kind = list(reached(s.store, k).items())[-1]
+    return base(name), s.found(k, name, kind)
 
 
 def remember(s: Search, k: int) -> Remembered:
@@ -64,10 +64,10 @@ def remember(s: Search, k: int) -> Remembered:
     s.watcher.stage(k, "remember")
     name, last = last_stage(s, k)
     recalled = s.found(k, "recall", Recalled)
-    candidate = s.store.stage(k, "intake", TakenIn)
+    candidate = taken_in(s.store, k)
     outcome = "promoted" if name == "promote" else f"rejected at {name}"
     refs: dict[str, str | None] = {}
-    if candidate is not None and candidate.tree and name != "promote":
+    if candidate is not None and name != "promote":
         commit = outcome_commit(s, k, candidate, outcome, recalled.started)
         refs[f"refs/heads/{candidate.branch}"] = commit
     spent = s.spent()
@@ -104,7 +104,7 @@ def _in_short(attempt: Attempt) -> str:
 def _attempt(s: Search, k: int, name: str, last: Outcome, recalled: Recalled) -> Attempt:
     proposed = s.found(k, "propose", Proposed)
     hypothesis = proposed.proposal.hypothesis if proposed.proposal else None
-    candidate = s.store.stage(k, "intake", TakenIn)
+    candidate = taken_in(s.store, k)
     developed = s.store.stage(k, "develop", Measured)
     validated = s.store.stage(k, "validate", Measured)
     parent = s.evaluation(recalled.parent, "develop")
@@ -117,9 +117,9 @@ def _attempt(s: Search, k: int, name: str, last: Outcome, recalled: Recalled) ->
         why=hypothesis.why if hypothesis else "",
         expected=_expected(hypothesis),
         tree=candidate.tree if candidate else "",
-        outcome={"promote": "promoted", "propose": "malformed"}.get(name, name),
+        outcome={"promote": "promoted", "propose": "malformed", "revise": "reviewer"}.get(name, name),
         cause=_cause(name, last),
-        rules=tuple(dict.fromkeys(f.rule for f in last.verdict.findings)) if isinstance(last, Gated) else (),
+        rules=_rules(s, k, name),
         dev_accuracy=evaluation.accuracy if evaluation else None,
         dev_delta=evaluation.accuracy - parent.accuracy if evaluation else None,
         dev_by_type=by_type(evaluation) if evaluation else {},
@@ -128,6 +128,14 @@ def _attempt(s: Search, k: int, name: str, last: Outcome, recalled: Recalled) ->
         validation_accuracy=validated.evaluation.accuracy if validated else None,
         validation_p=validated.p_value if validated else None,
     )
+
+
+def _rules(s: Search, k: int, name: str) -> tuple[str, ...]:
+    """Ids of the rules that the gate's last verdict names, where the gate ended it."""
+    if STAGES[name] is not Gated and name != "revise":
+        return ()
+    verdict = list(gated(s.store, k).values())[-1].verdict
+    return tuple(dict.fromkeys(finding.rule for finding in verdict.findings))
 
 
 def _expected(hypothesis: Hypothesis | None) -> dict[str, str]:

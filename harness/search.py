@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
-from harness.agents.interface import Author, FrontierEntry, Proposal
+from harness.agents.interface import Author, FrontierEntry, Proposal, Reviser
 from harness.config import Config
 from harness.data.native import Dataset
 from harness.evaluation.executor import Evaluator
@@ -19,6 +19,7 @@ from harness.gate.literals import DataWords
 from harness.models.counting import count_tokens
 from harness.models.interface import Models, Usage
 from harness.outcomes import Gated, Measured, Outcome, Promoted, Proposed, Remembered, TakenIn
+from harness.rounds import intakes, named, taken_in
 from harness.state.lineage import Lineage
 from harness.state.store import RunStore
 from meta_memory.memory import MetaMemory
@@ -76,12 +77,17 @@ class Search:
     watcher: Watcher
     stop_asked: Callable[[], bool]
     _evaluations: dict[tuple[int, str], Evaluation] = field(default_factory=dict)
-    _fingerprints: dict[int, Fingerprint] = field(default_factory=dict)
+    _syntax: dict[str, str] = field(default_factory=dict)
 
     @property
     def seed(self) -> int:
         """Every random draw is a function of it."""
         return self.config.run.seed
+
+    @property
+    def revisions(self) -> int:
+        """How many times a candidate may be revised."""
+        return self.config.gate.revisions if isinstance(self.author, Reviser) else 0
 
     @property
     def lineage(self) -> Lineage:
@@ -140,8 +146,15 @@ class Search:
         return max(self.frontier(before), key=lambda k: (self.evaluation(k, "validate").accuracy, -k))
 
     def files(self, iteration: int) -> dict[str, bytes]:
-        """The candidate of an iteration, read from the repository."""
-        return self.lineage.read(self.found(iteration, "intake", TakenIn).tree)
+        """The candidate of an iteration as it was taken in last, read from the repository."""
+        return self.lineage.read(self.candidate(iteration).tree)
+
+    def candidate(self, iteration: int) -> TakenIn:
+        """The candidate of an iteration as it was taken in last: after a revision, the revised one."""
+        taken = taken_in(self.store, iteration)
+        if taken is None:
+            raise LookupError(f"iteration {iteration} has no candidate")
+        return taken
 
     def texts(self, iteration: int) -> dict[str, str]:
         """The same as text (intake admits plain UTF-8 only)."""
@@ -150,7 +163,7 @@ class Search:
     def standing_commit(self, iteration: int) -> str:
         """The commit that children of a frontier policy are made from."""
         promoted = self.store.stage(iteration, "promote", Promoted)
-        return promoted.commit if promoted else self.found(iteration, "intake", TakenIn).commit
+        return promoted.commit if promoted else self.candidate(iteration).commit
 
     def proposal(self, iteration: int) -> Proposal:
         """What the author handed in."""
@@ -180,21 +193,21 @@ class Search:
 
     # ------------------------------------------------------------ earlier attempts
 
-    def fingerprint(self, iteration: int, behaviour: str = "") -> Fingerprint:
+    def fingerprint(self, iteration: int, tree: str, behaviour: str = "") -> Fingerprint:
         """What an attempt that passed the static rules is recognised by."""
-        if iteration not in self._fingerprints:
-            tree = self.found(iteration, "intake", TakenIn).tree
-            self._fingerprints[iteration] = Fingerprint(iteration, tree, syntax_digest(self.files(iteration)))
-        return replace(self._fingerprints[iteration], behaviour=behaviour)
+        if tree not in self._syntax:
+            self._syntax[tree] = syntax_digest(self.lineage.read(tree))
+        return Fingerprint(iteration, tree, self._syntax[tree], behaviour)
 
     def earlier(self, iteration: int) -> tuple[Fingerprint, ...]:
-        """Every earlier attempt that passed the static rules, with its behaviour where it has run."""
+        """Every earlier attempt that passed the static rules, each round of it, with its behaviour where it has run."""
         found: list[Fingerprint] = []
         for k in range(iteration):
-            static = self.store.stage(k, "static", Gated)
-            if k == 0 or (static is not None and not static.rejected):
-                smoke = self.store.stage(k, "smoke", Gated)
-                found.append(self.fingerprint(k, smoke.behaviour if smoke else ""))
+            for turn, taken in enumerate(intakes(self.store, k)):
+                static = self.store.stage(k, named("static", turn), Gated)
+                if k == 0 or (static is not None and not static.rejected):
+                    smoke = self.store.stage(k, named("smoke", turn), Gated)
+                    found.append(self.fingerprint(k, taken.tree, smoke.behaviour if smoke else ""))
         return tuple(found)
 
     def recall(self, parent: int) -> tuple[int, ...]:

@@ -71,6 +71,8 @@ class Gate(Section):
     """Whether a reviewer model judges candidates (where the profile names one)."""
     review: Literal["whole", "change"] = "whole"
     """What it is shown: whole files and the constitution, or, for small models, the change and the rules it decides."""
+    revisions: Annotated[int, Field(ge=0, le=5)] = 1
+    """Times that its author may revise a candidate on the reviewer's demand; with ``whole`` only."""
     smoke_questions: Annotated[int, Field(ge=1, le=1000)] = 5
     """Questions of the smoke run: one of each type where the data has five."""
 

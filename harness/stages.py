@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from harness.agents.interface import Brief, Malformed
+from harness.agents.interface import Brief, Hypothesis, Malformed, Reviser, Revision
 from harness.errors import UserError
 from harness.evaluation import result_audit
 from harness.evaluation.outcomes import Evaluation
@@ -15,9 +15,10 @@ from harness.gate import duplicates as duplicate_rules
 from harness.gate import reviewer as review
 from harness.gate import smoke as smoke_run
 from harness.gate import static as static_rules
-from harness.gate.interface import Decision
+from harness.gate.interface import Decision, Finding
 from harness.outcomes import Audited, Gated, Measured, Promoted, Proposed, Recalled, TakenIn
 from harness.remembering import outcome_commit
+from harness.rounds import gated, intakes, named
 from harness.search import REFERENCES, Search
 from harness.seeds import derive, draws
 from harness.state.intake import IntakeRejected
@@ -29,11 +30,12 @@ from sandbox.interface import Bundle
 Bar: TypeAlias = Callable[[Evaluation, Evaluation, Sequence[Evaluation], PromotionRule], PromotionDecision]
 
 
-def bundle(s: Search, k: int) -> Bundle:
+def bundle(s: Search, candidate: TakenIn) -> Bundle:
     """The bytes that run: those of the reviewed tree, re-read and re-hashed."""
-    made = make_bundle(s.files(k))
-    if made.digest != s.found(k, "intake", TakenIn).bundle:
-        raise UserError(f"candidate {k:04d} is not what was taken in; the run's repository was changed, restore a copy")
+    made = make_bundle(s.lineage.read(candidate.tree))
+    if made.digest != candidate.bundle:
+        branch = candidate.branch
+        raise UserError(f"{branch} is not what was taken in; the run's repository was changed, restore a copy")
     return made
 
 
@@ -64,7 +66,9 @@ def smoke_seed(s: Search) -> Gated:
     """The starting policy must run; and a candidate that behaves like it is a repeat."""
 
     def work() -> Gated:
-        verdict, behaviour = smoke_run.check(s.evaluator, bundle(s, 0), "development", s.smoke_questions, "0000/smoke")
+        verdict, behaviour = smoke_run.check(
+            s.evaluator, bundle(s, s.candidate(0)), "development", s.smoke_questions, "0000/smoke"
+        )
         return Gated.of(verdict, behaviour)
 
     found = s.stage(0, "smoke", Gated, work)
@@ -156,8 +160,9 @@ def brief(s: Search, k: int, recalled: Recalled) -> Brief:
 # ---------------------------------------------------------------- 3: intake
 
 
-def intake(s: Search, k: int, recalled: Recalled, proposed: Proposed) -> TakenIn:
-    """The candidate's tree as data, committed on its own branch."""
+def intake(s: Search, k: int, recalled: Recalled, proposed: Proposed, before: TakenIn | None = None) -> TakenIn:
+    """The candidate's tree as data, committed on its own branch; a revision after what it was ``before``."""
+    turn = before.turn + 1 if before else 0
 
     def work() -> TakenIn:
         assert proposed.proposal is not None
@@ -166,16 +171,17 @@ def intake(s: Search, k: int, recalled: Recalled, proposed: Proposed) -> TakenIn
         try:
             tree = s.lineage.intake(files)
         except IntakeRejected as error:
-            return TakenIn(rejected=True, summary=f"rejected: {error}")
+            return TakenIn(rejected=True, summary=f"rejected: {error}", turn=turn)
         branch = candidate_branch(k, hypothesis.title)
         commit = s.lineage.commit(
             tree,
-            (s.standing_commit(recalled.parent),),
-            f"Candidate {k:04d}: {hypothesis.title}\n\n{hypothesis.what}\n\nWhy: {hypothesis.why}",
+            (before.commit if before else s.standing_commit(recalled.parent),),
+            _message(s, k, hypothesis, before),
             {
                 "Iteration": str(k),
                 "Parent-Iteration": str(recalled.parent),
                 "Author": proposal.author,
+                **({"Revision": str(turn)} if before else {}),
                 "Audit-Head": s.store.head,
             },
             recalled.started,
@@ -187,9 +193,18 @@ def intake(s: Search, k: int, recalled: Recalled, proposed: Proposed) -> TakenIn
             commit=commit,
             branch=branch,
             bundle=make_bundle(files).digest,
+            turn=turn,
         )
 
-    return s.stage(k, "intake", TakenIn, work)
+    return s.stage(k, named("intake", turn), TakenIn, work)
+
+
+def _message(s: Search, k: int, hypothesis: Hypothesis, before: TakenIn | None) -> str:
+    """Of an intake commit: the hypothesis, or the changes that a revision was asked for."""
+    if before is None:
+        return f"Candidate {k:04d}: {hypothesis.title}\n\n{hypothesis.what}\n\nWhy: {hypothesis.why}"
+    asked = "\n".join(f"{f.rule} {f.path}:{f.line} {f.message}" for f in _required(s, k, before))
+    return f"Candidate {k:04d}, revision {before.turn + 1}: {hypothesis.title}\n\nAsked for:\n\n{asked}"
 
 
 # ---------------------------------------------------------------- 4: the gate, cheap to dear
@@ -201,59 +216,103 @@ def static(s: Search, k: int, candidate: TakenIn) -> Gated:
     def work() -> Gated:
         return Gated.of(static_rules.check(s.files(k), s.h0.constitution, s.words))
 
-    return s.stage(k, "static", Gated, work)
+    return s.stage(k, named("static", candidate.turn), Gated, work)
 
 
 def duplicates(s: Search, k: int, candidate: TakenIn) -> Gated:
     """The same tree or the same program as an earlier attempt."""
 
     def work() -> Gated:
-        return Gated.of(duplicate_rules.check(s.fingerprint(k), s.earlier(k)))
+        return Gated.of(duplicate_rules.check(s.fingerprint(k, candidate.tree), s.earlier(k)))
 
-    return s.stage(k, "duplicates", Gated, work)
+    return s.stage(k, named("duplicates", candidate.turn), Gated, work)
 
 
 def smoke(s: Search, k: int, candidate: TakenIn) -> Gated:
     """A few development questions in the sandbox: does it run, and does it behave like an earlier attempt?"""
+    name = named("smoke", candidate.turn)
 
     def work() -> Gated:
         verdict, behaviour = smoke_run.check(
-            s.evaluator, bundle(s, k), "development", s.smoke_questions, f"{k:04d}/smoke"
+            s.evaluator, bundle(s, candidate), "development", s.smoke_questions, f"{k:04d}/{name}"
         )
         if verdict.decision is Decision.APPROVE:
-            repeat = duplicate_rules.check(s.fingerprint(k, behaviour), s.earlier(k))
+            repeat = duplicate_rules.check(s.fingerprint(k, candidate.tree, behaviour), s.earlier(k))
             if repeat.decision is Decision.REJECT:
                 verdict = repeat
         return Gated.of(verdict, behaviour)
 
-    return s.stage(k, "smoke", Gated, work)
+    return s.stage(k, name, Gated, work)
 
 
 def dynamic(s: Search, k: int, candidate: TakenIn) -> Gated:
     """What must not matter: letters, ids, words, the future, other questions. In the sandbox, as in scoring."""
+    name = named("dynamic", candidate.turn)
 
     def work() -> Gated:
-        return Gated.of(s.dynamic.check(bundle(s, k), f"{k:04d}/dynamic"))
+        return Gated.of(s.dynamic.check(bundle(s, candidate), f"{k:04d}/{name}"))
 
-    return s.stage(k, "dynamic", Gated, work)
+    return s.stage(k, name, Gated, work)
 
 
 def reviewer(s: Search, k: int, candidate: TakenIn) -> Gated:
-    """The independent reviewer. It can only add a rejection."""
+    """The independent reviewer: it can add a rejection, or ask for changes as long as the author may make some."""
+    turn = candidate.turn
 
     def work() -> Gated:
-        proposal = s.proposal(k)
         parent = s.found(k, "recall", Recalled).parent
         case = review.Case(
-            hypothesis=proposal.hypothesis, files=s.texts(k), parent_files=s.texts(parent), h0=s.h0, findings=()
+            hypothesis=s.proposal(k).hypothesis,
+            files=s.texts(k),
+            parent_files=s.texts(parent),
+            h0=s.h0,
+            verdicts={name: found.verdict for name, found in gated(s.store, k).items()},
+            before=_look(s, k, turn - 1) if turn else None,
         )
-        limits = review.ReviewLimits(form=s.config.gate.review)
-        return Gated.of(review.check(case, s.judges, derive(s.seed, k, "review"), f"{k:04d}/review/0", limits))
+        limits = review.ReviewLimits(form=s.config.gate.review, revise=turn < s.revisions)
+        seed = derive(s.seed, k, named("review", turn))
+        return Gated.of(review.check(case, s.judges, seed, f"{k:04d}/review/{turn}", limits))
 
-    return s.stage(k, "reviewer", Gated, work)
+    return s.stage(k, named("reviewer", turn), Gated, work)
+
+
+def _look(s: Search, k: int, turn: int) -> review.Look:
+    """An earlier round as the reviewer saw it, and what it asked for."""
+    candidate = intakes(s.store, k)[turn]
+    files = {path: content.decode("utf-8") for path, content in s.lineage.read(candidate.tree).items()}
+    return review.Look(_required(s, k, candidate), files)
+
+
+def _required(s: Search, k: int, candidate: TakenIn) -> tuple[Finding, ...]:
+    return s.found(k, named("reviewer", candidate.turn), Gated).verdict.findings
 
 
 GATE: tuple[Callable[[Search, int, TakenIn], Gated], ...] = (static, duplicates, smoke, dynamic, reviewer)
+
+
+def changes_asked(s: Search, k: int, candidate: TakenIn) -> bool:
+    """Whether the reviewer neither approved nor rejected this round of a candidate."""
+    verdict = s.found(k, named("reviewer", candidate.turn), Gated).verdict
+    return verdict.decision is Decision.REVISE
+
+
+def revise(s: Search, k: int, recalled: Recalled, candidate: TakenIn) -> Proposed:
+    """The author makes the changes that the reviewer asked for, or the candidate is rejected for the lack of them."""
+    name = named("revise", candidate.turn + 1)
+
+    def work() -> Proposed:
+        before = s.proposal(k)
+        required = _required(s, k, candidate)
+        wanted = Revision(candidate.turn + 1, before.hypothesis, s.texts(k), required)
+        assert isinstance(s.author, Reviser)  # else no changes are asked for
+        answer = s.author.revise(brief(s, k, recalled), wanted, derive(s.seed, k, name))
+        if isinstance(answer, Malformed):
+            summary = f"rejected: {required[0].rule} {required[0].message}; no revision came: {answer.reason}"
+            return Proposed(rejected=True, summary=summary, proposal=None, malformed=answer)
+        return Proposed(summary=f"{len(required)} changes asked for", proposal=answer, malformed=None)
+
+    return s.stage(k, name, Proposed, work)
+
 
 # ---------------------------------------------------------------- 5: develop, audit of the result
 
@@ -262,7 +321,7 @@ def develop(s: Search, k: int, candidate: TakenIn) -> Measured:
     """The whole development split, paired with the parent's outcomes; the bar is by point estimate."""
 
     def work() -> Measured:
-        return measure(s, k, "development", "develop", develop_bar)
+        return measure(s, k, candidate, "development", "develop", develop_bar)
 
     return s.stage(k, "develop", Measured, work)
 
@@ -286,14 +345,14 @@ def validate(s: Search, k: int, candidate: TakenIn) -> Measured:
     """The held-out split, with tests. Agents learn the verdict, never a figure of it."""
 
     def work() -> Measured:
-        return measure(s, k, "validation", "validate", validate_bar)
+        return measure(s, k, candidate, "validation", "validate", validate_bar)
 
     return s.stage(k, "validate", Measured, work)
 
 
-def measure(s: Search, k: int, split: str, name: str, bar: Bar) -> Measured:
+def measure(s: Search, k: int, candidate: TakenIn, split: str, name: str, bar: Bar) -> Measured:
     """Evaluate on one split and hold the result against the bar: the parent's and the frontier's outcomes."""
-    evaluation = s.evaluator.evaluate(bundle(s, k), split, f"{k:04d}/{name}")
+    evaluation = s.evaluator.evaluate(bundle(s, candidate), split, f"{k:04d}/{name}")
     parent = s.found(k, "recall", Recalled).parent
     frontier = tuple(s.evaluation(f, name) for f in s.frontier(k))
     decision = bar(evaluation, s.evaluation(parent, name), frontier, s.rule)

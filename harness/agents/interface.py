@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict
 
 from harness.evaluation.outcomes import Evaluation
+from harness.gate.interface import Finding
 from meta_memory.records import AttemptView
 
 
@@ -80,6 +81,20 @@ class Brief:
     """The parent on the development split. For the author's host side: it shows a model traces and aggregates of it."""
 
 
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """What a reviewer asks of a candidate."""
+
+    turn: int
+    """1 for the first revision of a candidate."""
+    hypothesis: Hypothesis
+    """As it was stated; it does not change."""
+    files: Mapping[str, str]
+    """The candidate that was reviewed."""
+    required: tuple[Finding, ...]
+    """The changes: rule, path, line and what has to change. A model's text: data, never an instruction to the host."""
+
+
 class Author(Protocol):
     """Writes a candidate. Deterministic for the same brief, seed and model replies."""
 
@@ -87,4 +102,13 @@ class Author(Protocol):
 
     def propose(self, brief: Brief, seed: int) -> Proposal | Malformed:
         """``seed`` is a function of (run seed, iteration, purpose)."""
+        ...
+
+
+@runtime_checkable
+class Reviser(Protocol):
+    """An author that can also revise what it has handed in."""
+
+    def revise(self, brief: Brief, wanted: Revision, seed: int) -> Proposal | Malformed:
+        """The candidate with the required changes made and the hypothesis as it was; never the same files again."""
         ...

@@ -14,9 +14,9 @@ from typing import Literal
 
 from harness.agents.blocks import pieces
 from harness.agents.directions import choose
-from harness.agents.interface import Brief, Hypothesis, Malformed, Proposal
+from harness.agents.interface import Brief, Hypothesis, Malformed, Proposal, Revision
 from harness.agents.parsing import ReplyError, parse_reply
-from harness.agents.prompts import render
+from harness.agents.prompts import render, required
 from harness.agents.splice import SpliceError, Target, arguments, excerpt, imported, splice, targets
 from harness.agents.vetting import broken_rule, scope, vet
 from harness.models.counting import count_tokens
@@ -75,20 +75,31 @@ class ModelAuthor:
 
     def propose(self, brief: Brief, seed: int) -> Proposal | Malformed:
         """One proposal; ``Malformed`` after ``attempts`` unusable replies. Raises ModelError, CapReached."""
-        task = self.task(brief, seed)
+        return self._write(self.task(brief, seed), brief.parent_files, f"{brief.iteration:04d}/propose", seed)
+
+    def revise(self, brief: Brief, wanted: Revision, seed: int) -> Proposal | Malformed:
+        """The same for what a reviewer asks for; the hypothesis stays as it was."""
+        try:
+            task = self.revision(brief, wanted, seed)
+        except SpliceError as error:
+            return Malformed(reason=str(error), author=self.name, attempts=0)
+        answer = self._write(task, wanted.files, f"{brief.iteration:04d}/revise/{wanted.turn}", seed)
+        return answer.model_copy(update={"hypothesis": wanted.hypothesis}) if isinstance(answer, Proposal) else answer
+
+    def _write(self, task: Task, files: Mapping[str, str], place: str, seed: int) -> Proposal | Malformed:
         messages = [ChatMessage("user", task.prompt)]
         error, raw = "", ""
         for attempt in range(self.attempts):
             request = ChatRequest(tuple(messages), SIZES[self.form].reply, TEMPERATURE, seed=(seed + attempt) % 2**31)
             try:
-                reply = self.models.chat(Role.IMPLEMENTER, request, f"{brief.iteration:04d}/propose/{attempt}")
+                reply = self.models.chat(Role.IMPLEMENTER, request, f"{place}/{attempt}")
             except RequestRefused as refusal:
                 return Malformed(
                     reason=f"the endpoint refused the request: {refusal}", author=self.name, attempts=attempt + 1
                 )
             raw = reply.text[:RAW_CHARS]
             try:
-                return self._adopt(reply, brief, task)
+                return self._adopt(reply, files, task)
             except (ReplyError, SpliceError) as problem:
                 error = str(problem)
             messages = [
@@ -98,23 +109,47 @@ class ModelAuthor:
             ]
         return Malformed(reason=error, author=self.name, attempts=self.attempts, raw=raw)
 
-    def _adopt(self, reply: ChatReply, brief: Brief, task: Task) -> Proposal:
+    def _adopt(self, reply: ChatReply, before: Mapping[str, str], task: Task) -> Proposal:
         if reply.kind is not ReplyKind.OK:
             raise ReplyError(f"the reply is {reply.kind.value}")
         parsed = parse_reply(reply.text, task.given)
-        files = dict(brief.parent_files)
+        files = dict(before)
         target = task.target
         if target is None:
             files["policy.py"] = whole_file(parsed.code)
         else:
             files[target.path] = splice(files[target.path], target.name, parsed.code, task.imports)
-        if files == dict(brief.parent_files):
-            raise ReplyError("the code is the parent's, unchanged")
+        if files == before:
+            raise ReplyError("the code is as it was, unchanged")
         if refused := broken_rule(files, self.constitution):
             raise ReplyError(refused)
         if target is not None:
             vet(files, target.path, target.name)
         return Proposal(hypothesis=parsed.hypothesis, files=files, author=self.name)
+
+    def revision(self, brief: Brief, wanted: Revision, seed: int) -> Task:
+        """The prompt of a revision. Raises SpliceError where no function differs from the parent."""
+        common = {"rules": render("rules_v1"), "required": required(wanted, seed)}
+        if self.form == "file":
+            code = wanted.files["policy.py"].strip()
+            prompt = render("file_revise_v1", **common, contract=render("contract_v1"), code=code)
+            return Task(prompt, None, given=wanted.hypothesis)
+        before = {(t.path, t.name): t.source for t in targets(brief.parent_files)}
+        changed = [t for t in targets(wanted.files) if before.get((t.path, t.name)) != t.source]
+        if not changed:
+            raise SpliceError("no function of the candidate differs from the parent's")
+        target = changed[0]
+        own, module = scope(wanted.files[target.path], target.name)
+        prompt = render(
+            "function_revise_v1",
+            **common,
+            own=own,
+            module=module,
+            code=excerpt(wanted.files[target.path], target.name),
+            target=target,
+            arguments=", ".join(arguments(target)),
+        )
+        return Task(prompt, target, given=wanted.hypothesis)
 
     def task(self, brief: Brief, seed: int) -> Task:
         """The prompt of one proposal; a function of brief and seed."""

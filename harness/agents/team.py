@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pydantic import Field
 
 from harness.agents.conversation import Conversation, Ended, Limits
-from harness.agents.interface import Brief, Hypothesis, Malformed, Proposal
+from harness.agents.interface import Brief, Hypothesis, Malformed, Proposal, Revision
 from harness.agents.looking import Development, frontier_lines, rounded, shares_by_type
 from harness.agents.model import RAW_CHARS, attempt_line
 from harness.agents.parsing import FIELD_CHARS, ReplyError, check_text
-from harness.agents.prompts import render
+from harness.agents.prompts import render, required
 from harness.agents.splice import SpliceError, functions, parsed
 from harness.agents.tools import Arguments, Box, Offered, ToolError
 from harness.agents.vetting import broken_rule, vet
@@ -86,6 +86,17 @@ class TeamAuthor:
             return self._nothing("candidate", ended)
         return Proposal(hypothesis=hypothesis, files=files, author=self.name)
 
+    def revise(self, brief: Brief, wanted: Revision, seed: int) -> Proposal | Malformed:
+        """The implementer again, in a conversation of its own. Raises what ``propose`` raises."""
+        scope = f"{brief.iteration:04d}/revise/{wanted.turn}/implementer"
+        prompt = render(
+            "implementer_revise_v1", **self._shared(brief), principles=brief.principles, required=required(wanted, seed)
+        )
+        files, ended = self._code(brief, wanted.files, scope, prompt, seed)
+        if files is None:
+            return self._nothing("revision", ended)
+        return Proposal(hypothesis=wanted.hypothesis, files=files, author=self.name)
+
     def _nothing(self, what: str, ended: Ended) -> Malformed:
         reason = f"no {what} was handed in: {ended.reason}"
         return Malformed(reason=reason, author=self.name, attempts=ended.steps, raw=ended.last[:RAW_CHARS])
@@ -119,12 +130,20 @@ class TeamAuthor:
     # ------------------------------------------------------------ implementer
 
     def _implement(self, brief: Brief, hypothesis: Hypothesis, seed: int) -> tuple[dict[str, str] | None, Ended]:
-        bench = Workbench(brief.parent_files)
+        prompt = render("implementer_v1", **self._shared(brief), hypothesis=hypothesis, principles=brief.principles)
+        scope = f"{brief.iteration:04d}/propose/implementer"
+        return self._code(brief, brief.parent_files, scope, prompt, seed + 1)
+
+    def _code(
+        self, brief: Brief, before: Mapping[str, str], scope: str, prompt: str, seed: int
+    ) -> tuple[dict[str, str] | None, Ended]:
+        """What the implementer makes of the files ``before``; None where it hands in nothing."""
+        bench = Workbench(before)
         submitted: list[dict[str, str]] = []
         final: list[bool] = []
 
         def check() -> None:
-            check_package(bench.files, brief, self.around.constitution)
+            check_package(bench.files, before, self.around.constitution)
 
         def submit(given: Submit) -> str:
             check()
@@ -132,7 +151,6 @@ class TeamAuthor:
             final.extend([True] * given.final)
             return "handed in" if given.final else "handed in; go on, and submit again when it is better"
 
-        scope = f"{brief.iteration:04d}/propose/implementer"
         development = self._development(brief, scope)
         box = Box(
             (
@@ -143,8 +161,7 @@ class TeamAuthor:
                 Offered("submit", Submit, submit),
             )
         )
-        prompt = render("implementer_v1", **self._shared(brief), hypothesis=hypothesis, principles=brief.principles)
-        ended = self._talk(Role.IMPLEMENTER, scope, prompt, box, seed + 1, lambda: bool(final))
+        ended = self._talk(Role.IMPLEMENTER, scope, prompt, box, seed, lambda: bool(final))
         return (submitted[-1] if submitted else None), ended
 
     # ------------------------------------------------------------ both
@@ -203,14 +220,14 @@ def _hypothesis(given: Propose) -> Hypothesis:
     )
 
 
-def check_package(files: Mapping[str, str], brief: Brief, constitution: Constitution) -> None:
+def check_package(files: Mapping[str, str], before: Mapping[str, str], constitution: Constitution) -> None:
     """What can be told of a candidate from its text alone. Raises ToolError with the first problem."""
-    if dict(files) == dict(brief.parent_files):
-        raise ToolError("nothing differs from the parent; change the candidate first")
+    if dict(files) == dict(before):
+        raise ToolError("nothing is changed; change the candidate first")
     if refused := broken_rule(files, constitution):
         raise ToolError(refused)
     for path in sorted(files):
-        if path.endswith(".py") and files[path] != brief.parent_files.get(path):
+        if path.endswith(".py") and files[path] != before.get(path):
             for name, _ in functions(parsed(files[path])):
                 try:
                     vet(files, path, name)

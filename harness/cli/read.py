@@ -9,7 +9,7 @@ from harness.cli.options import console, json_option, print_json, reading, run_o
 from harness.cli.tables import OFFLINE, print_attempt, print_frontier, print_log
 from harness.display import visible
 from harness.errors import UserError
-from harness.outcomes import TakenIn
+from harness.rounds import taken_in
 from harness.state.store import RunStore
 from harness.state.verify import verify_chain
 
@@ -118,7 +118,7 @@ def _plain(value: object) -> str:
 
 def _tree(store: RunStore, k: int) -> str:
     known(store, k)
-    taken = store.stage(k, "intake", TakenIn)
-    if taken is None or not taken.tree:
+    taken = taken_in(store, k)
+    if taken is None:
         raise UserError(f"iteration {k} has no candidate: its proposal was malformed or refused; see: harness show {k}")
     return taken.tree

@@ -12,6 +12,7 @@ from rich.text import Text
 from harness import history
 from harness.display import cell, visible
 from harness.evaluation.report import overview
+from harness.gate.interface import Decision
 from harness.outcomes import Measured
 from harness.state.store import RunStore
 
@@ -117,9 +118,11 @@ def print_attempt(out: Console, found: dict[str, Any]) -> None:
         mark = Text("rejected", style="red") if row["rejected"] else Text("passed", style="green")
         if name in ("recall", "remember"):
             mark = Text("done")
+        if (row.get("verdict") or {}).get("decision") == Decision.REVISE:
+            mark = Text("not yet", style="yellow")
         summary = row["summary"].split("; ")[0] if row.get("reasons") else row["summary"]
         summary = re.sub("^(rejected|passed)(: |$)", "", summary)
-        out.print(Text(f"{name:<11}", style="bold") + mark + Text("  ") + cell(summary))
+        out.print(Text(f"{name:<11} ", style="bold") + mark + Text("  ") + cell(summary))
         if name == "propose" and row["proposal"]:
             for field, text in row["proposal"]["hypothesis"].items():
                 if text and field != "title":

@@ -11,6 +11,8 @@ class Decision(StrEnum):
     """A stage's verdict on a candidate."""
 
     APPROVE = "approve"
+    REVISE = "revise"
+    """The reviewer's alone: the author is asked for changes, and the candidate is not through yet."""
     REJECT = "reject"
 
 
@@ -28,7 +30,7 @@ class Finding(BaseModel):
 
 
 class StageVerdict(BaseModel):
-    """The verdict of one gate stage; ``findings`` say why."""
+    """The verdict of one gate stage; ``findings`` say why, or, with ``revise``, what has to change."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

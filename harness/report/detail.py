@@ -8,9 +8,11 @@ from typing import Any
 from harness.agents.interface import Hypothesis, Proposal
 from harness.evaluation import metrics
 from harness.evaluation.outcomes import Evaluation
-from harness.outcomes import STAGES, Audited, Gated, Measured, Outcome, Proposed, Remembered, TakenIn
+from harness.gate.interface import Decision
+from harness.outcomes import Audited, Gated, Measured, Outcome, Proposed, Remembered, TakenIn
 from harness.report.safe import CODE_CHARS, shown
 from harness.report.story import Figures, Row
+from harness.rounds import reached, taken_in
 from harness.state.store import RunStore
 from principles.h0 import H0Error, load_h0
 
@@ -32,7 +34,7 @@ def detail(store: RunStore, row: Row, parent: Row | None, titles: Mapping[str, s
     """Everything on an attempt's page but its questions, as JSON values with texts not yet made safe."""
     k = row.iteration
     proposed = store.stage(k, "propose", Proposed)
-    taken = store.stage(k, "intake", TakenIn)
+    taken = taken_in(store, k)
     proposal = proposed.proposal if proposed else None
     malformed = proposed.malformed if proposed else None
     attempt = next((a for a in store.attempts() if a.iteration == k), None)
@@ -43,7 +45,7 @@ def detail(store: RunStore, row: Row, parent: Row | None, titles: Mapping[str, s
         "malformed": malformed.raw[:RAW_CHARS] if malformed else "",
         "effect": _effect(store, row, parent, proposal.hypothesis if proposal else None),
         "types": _types(row.developed, parent.developed if parent else None),
-        "stages": _stages(store, k, proposal, titles),
+        "stages": _stages(store, k, titles),
         "diff": difference,
         "diff_note": note,
         "lesson": attempt.lesson if attempt else "",
@@ -139,12 +141,15 @@ def _types(mine: Figures | None, theirs: Figures | None) -> list[list[Any]]:
 # ---------------------------------------------------------------- verdicts
 
 
-def _stages(store: RunStore, k: int, proposal: Proposal | None, titles: Mapping[str, str]) -> list[dict[str, Any]]:
+def _stages(store: RunStore, k: int, titles: Mapping[str, str]) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
-    for name, kind in STAGES.items():
+    proposal: Proposal | None = None
+    for name, kind in reached(store, k).items():
         outcome = store.stage(k, name, kind)
         if outcome is None:
             continue
+        if isinstance(outcome, Proposed) and outcome.proposal:
+            proposal = outcome.proposal
         told: dict[str, Any] = {
             "stage": name,
             "mark": _mark(name, outcome),
@@ -173,7 +178,8 @@ def _stages(store: RunStore, k: int, proposal: Proposal | None, titles: Mapping[
 def _mark(name: str, outcome: Outcome) -> str:
     if name in ("recall", "remember"):
         return "done"
-    return "rejected" if outcome.rejected else "passed"
+    asked = isinstance(outcome, Gated) and outcome.verdict.decision is Decision.REVISE
+    return "rejected" if outcome.rejected else "done" if asked else "passed"
 
 
 def _summary(outcome: Outcome) -> str:
@@ -195,12 +201,12 @@ def _line_of(proposal: Proposal | None, path: str, number: int) -> str:
 
 def _difference(store: RunStore, row: Row, taken: TakenIn | None) -> tuple[str, str]:
     """The difference to the parent's package, and what is to be said of it."""
-    if taken is None or not taken.tree:
+    if taken is None:
         return "", "no candidate was taken in"
     if row.parent is None:
         return "", "the policy that the run started from"
-    parent = store.stage(row.parent, "intake", TakenIn)
-    if parent is None or not parent.tree:
+    parent = taken_in(store, row.parent)
+    if parent is None:
         return "", "the parent has no tree"
     text = store.lineage.diff(parent.tree, taken.tree)
     note = "the same files as the parent" if not text else f"against its parent, {row.parent:04d}"

@@ -13,6 +13,7 @@ from harness.evaluation.outcomes import Cost, Evaluation
 from harness.frontier import bucket_of, median_seconds
 from harness.outcomes import STAGES, Measured, Proposed
 from harness.report.safe import line
+from harness.rounds import base
 from harness.state.store import RunStore
 from meta_memory.records import Attempt
 from sandbox.interface import Verdict
@@ -175,7 +176,7 @@ class Reader:
         frontier = set(history.frontier(store))
         last: dict[int, str] = {}
         for k, stage in store.stages():
-            if k == 0 or stage in STAGES:
+            if k == 0 or base(stage) in STAGES:
                 last[k] = stage
         rows = []
         for k in sorted(last):

@@ -7,6 +7,9 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from harness.agents.interface import Revision
+from harness.gate.fence import fence
+
 _TEMPLATES = Environment(
     loader=FileSystemLoader(Path(__file__).parent), undefined=StrictUndefined, keep_trailing_newline=False
 )
@@ -15,3 +18,11 @@ _TEMPLATES = Environment(
 def render(name: str, **values: Any) -> str:
     """The prompt ``name`` (without ``.jinja``); values are data and are never templates themselves."""
     return _TEMPLATES.get_template(f"{name}.jinja").render(**values)
+
+
+def required(wanted: Revision, seed: int) -> str:
+    """What a reviewer asks for, fenced as the data that it is; part of the prompts of a revision."""
+    material = "\n".join([*wanted.files.values(), *(change.model_dump_json() for change in wanted.required)])
+    return render(
+        "required_v1", required=wanted.required, hypothesis=wanted.hypothesis, fence=fence(material, seed)
+    ).strip()
