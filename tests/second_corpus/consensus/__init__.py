@@ -1,0 +1,1 @@
+"""Consensus among options."""

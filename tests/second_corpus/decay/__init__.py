@@ -1,0 +1,1 @@
+"""Recency with half-lives."""

@@ -1,0 +1,1 @@
+"""Fields with an encoding."""

@@ -1,0 +1,1 @@
+"""Exchanges by patterns."""

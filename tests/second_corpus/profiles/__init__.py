@@ -1,0 +1,1 @@
+"""Captions with a profile."""

@@ -1,0 +1,1 @@
+"""A learned router."""

@@ -1,0 +1,1 @@
+"""Salient terms."""

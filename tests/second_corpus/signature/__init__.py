@@ -1,0 +1,1 @@
+"""Hashed vectors of windows."""

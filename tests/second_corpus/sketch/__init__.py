@@ -1,0 +1,1 @@
+"""Evidence narrowed by a sketch."""

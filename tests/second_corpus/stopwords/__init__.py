@@ -1,0 +1,1 @@
+"""Captions without small talk."""

@@ -1,0 +1,1 @@
+"""Questions of time by the clock."""

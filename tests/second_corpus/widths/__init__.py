@@ -1,0 +1,1 @@
+"""Context shaped by type."""
