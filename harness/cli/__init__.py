@@ -25,6 +25,7 @@ MODULES = {
     "frontier": "read",
     "report": "report",
     "view": "report",
+    "plot": "report",
     "evaluate": "measure",
     "ablate": "ablate",
     "ask": "ask",

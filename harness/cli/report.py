@@ -1,4 +1,4 @@
-"""``harness report`` and ``harness view``: a run as one HTML file, written or served."""
+"""``harness report``, ``view`` and ``plot``: a run as one HTML file, written or served, and as pictures."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from harness.display import visible
 from harness.errors import UserError
 from harness.report.live import View
 from harness.report.page import Report
+from harness.report.plot import KINDS, can_png
+from harness.report.plot import plot as write_plots
 
 PORT = 8765
 data_option = click.option(
@@ -53,3 +55,19 @@ def view(run_name: str | None, port: int, data: Path | None) -> None:
             server.serve_forever()
         except KeyboardInterrupt:
             click.echo("ended")
+
+
+@click.command()
+@click.argument("kind", type=click.Choice(KINDS))
+@run_option
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, metavar="DIR", help="Folder.")
+def plot(kind: str, run_name: str | None, out: Path) -> None:
+    """Pictures of a run as SVG, and as PNG where the extra "plot" is installed, with their data beside them as CSV."""
+    with reading(run_name) as store:
+        files = write_plots(store, kind, out)
+        offline = store.manifest.profile == "offline"
+    click.echo("\n".join(visible(str(file)) for file in files))
+    if not can_png():
+        click.echo('no PNG: pip install "lvmh[plot]"')
+    if offline:
+        click.echo(OFFLINE)

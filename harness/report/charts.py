@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from markupsafe import Markup
 
-from harness.report.drawing import Axis, grid_x, grid_y, joined, label, mark, picture, spanning, tag
+from harness.report.drawing import Axis, Drawing, grid_x, grid_y, joined, label, mark, spanning, tag
 from harness.report.spend import Spent
 from harness.report.story import RUNNING, START, Figures, Row, Story
 
@@ -51,9 +51,11 @@ def told(row: Row) -> str:
     return f"{text}, dev {100 * row.developed.right.share:.1f} %" if row.developed else text
 
 
-def _point(row: Row, x: float, y: float) -> Markup:
-    """The sign, which leads to the attempt. Not in the order of the tab key: the table has the same links."""
+def _point(row: Row, x: float, y: float, linked: bool) -> Markup:
+    """The sign; ``linked``: it leads to the attempt. Not in the order of the tab key: the table has the same links."""
     body = joined([tag("title", told(row)), mark(kind(row), x, y)])
+    if not linked:
+        return tag("g", body)
     return tag("a", body, href=f"#attempt-{row.iteration}", tabindex="-1", class_="point")
 
 
@@ -84,7 +86,7 @@ def _wide(rows: Sequence[Row]) -> tuple[float, Callable[[int], float]]:
 # ---------------------------------------------------------------- lineage
 
 
-def lineage(story: Story) -> Markup:
+def lineage(story: Story, linked: bool = True) -> Drawing:
     """The tree: a lane for each policy that others may come from, attempts at their iteration on their parent's."""
     rows = story.rows
     _, at = _wide(rows)
@@ -108,7 +110,7 @@ def lineage(story: Story) -> Markup:
         parts.append(label(x + 8, y - 11, text, kind="label strong" if row.on_frontier else "label"))
     for row in rows:
         height = lanes[row.iteration] if row.kept else lanes.get(row.parent or 0, 34)
-        parts.append(_point(row, at(row.iteration), height))
+        parts.append(_point(row, at(row.iteration), height, linked))
     bottom = 34 + LANE * max(1, len(lanes)) - 14
     scale = Axis(
         0, max((row.iteration for row in rows), default=1) or 1, at(0), at(max(r.iteration for r in rows) or 1)
@@ -116,20 +118,20 @@ def lineage(story: Story) -> Markup:
     signs, below = legend(_kinds(rows), LEFT, bottom + 44, LEGEND)
     parts += [grid_x(scale, bottom - 6, bottom, wanted=10), label(LEFT, bottom + 30, "iteration", kind="tick"), signs]
     title = "Lineage: attempts in order of iteration, each on the lane of the policy it was made from"
-    return picture(right, bottom + 40 + below, title, joined(parts))
+    return Drawing(right, bottom + 40 + below, title, joined(parts))
 
 
 # ---------------------------------------------------------------- by iteration
 
 
-def by_iteration(story: Story) -> Markup:
+def by_iteration(story: Story, linked: bool = True) -> Drawing:
     """Development accuracy of each measured attempt with its 95 % interval, and the validated ones beside it."""
     rows = [row for row in story.rows if row.developed]
     width, at = _wide(story.rows)
-    top, bottom = 14, 250
+    top, bottom = 24, 250
     bounds = [b for row in rows if row.developed for b in _bounds(row.developed)]
     axis = spanning(bounds, bottom, top)
-    parts = [grid_y(axis, LEFT, width - 8, "{:g} %")]
+    parts = [grid_y(axis, LEFT, width - 8, "{:g} %"), _accuracy()]
     last = max((row.iteration for row in story.rows), default=1) or 1
     parts.append(grid_x(Axis(0, last, at(0), at(last)), bottom, bottom, wanted=10))
     best = [(at(r.iteration), axis.at(100 * r.developed.right.share)) for r in rows if r.kept and r.developed]
@@ -142,10 +144,10 @@ def by_iteration(story: Story) -> Markup:
         x = at(row.iteration)
         low, high = (axis.at(b) for b in _bounds(row.developed))
         parts.append(tag("line", x1=x, x2=x, y1=low, y2=high, class_=f"whisker {kind(row)}"))
-        parts.append(_point(row, x, axis.at(100 * row.developed.right.share)))
+        parts.append(_point(row, x, axis.at(100 * row.developed.right.share), linked))
     signs, height = legend(_kinds(rows), LEFT, bottom + 48, LEGEND)
     parts += [label(LEFT, bottom + 32, "iteration; bars: 95 % (Wilson); line: promoted", kind="tick"), signs]
-    return picture(width, bottom + 44 + height, "Development accuracy by iteration with 95 % intervals", joined(parts))
+    return Drawing(width, bottom + 44 + height, "Development accuracy by iteration with 95 % intervals", joined(parts))
 
 
 def _bounds(measured: Figures) -> tuple[float, float]:
@@ -156,23 +158,23 @@ def _bounds(measured: Figures) -> tuple[float, float]:
 # ---------------------------------------------------------------- accuracy against cost
 
 
-def against_tokens(story: Story) -> Markup:
+def against_tokens(story: Story, linked: bool = True) -> Drawing:
     """Development accuracy against tokens per question."""
-    return _scatter(story, lambda f: f.tokens, "tokens per question" + _counted(story), "{:,.0f}")
+    return _scatter(story, lambda f: f.tokens, "tokens per question" + _counted(story), "{:,.0f}", linked)
 
 
-def against_seconds(story: Story) -> Markup:
+def against_seconds(story: Story, linked: bool = True) -> Drawing:
     """Development accuracy against the median seconds per question."""
     load = " (no model: this machine's load alone)" if story.offline else ""
-    return _scatter(story, lambda f: f.seconds, f"seconds per question, median{load}", "{:g}")
+    return _scatter(story, lambda f: f.seconds, f"seconds per question, median{load}", "{:g}", linked)
 
 
 def _counted(story: Story) -> str:
     return " (counted offline)" if story.offline else ""
 
 
-def _scatter(story: Story, cost: Callable[[Figures], float], name: str, words: str) -> Markup:
-    width, top, bottom = 440.0, 14, 270
+def _scatter(story: Story, cost: Callable[[Figures], float], name: str, words: str, linked: bool) -> Drawing:
+    width, top, bottom = 440.0, 24, 270
     rows = [(row, row.developed) for row in story.rows if row.developed]
     others = [(title, found[0]) for title, found in story.references.items()]
     every = [measured for _, measured in rows] + [measured for _, measured in others]
@@ -180,13 +182,17 @@ def _scatter(story: Story, cost: Callable[[Figures], float], name: str, words: s
     wide = bool(costs) and max(costs) > 20 * max(min(costs), 1e-9)
     across = spanning(costs, LEFT, width - 14, log=wide)
     up = spanning([100 * measured.right.share for measured in every], bottom, top)
-    parts = [grid_y(up, LEFT, width - 8, "{:g} %"), grid_x(across, top, bottom, words, 4)]
-    parts += [_reference(title, across.at(cost(m)), up.at(100 * m.right.share)) for title, m in others]
+    parts = [grid_y(up, LEFT, width - 8, "{:g} %"), grid_x(across, top, bottom, words), _accuracy()]
     order = sorted(rows, key=lambda found: found[0].on_frontier)
-    parts += [_point(row, across.at(cost(m)), up.at(100 * m.right.share)) for row, m in order]
+    parts += [_point(row, across.at(cost(m)), up.at(100 * m.right.share), linked) for row, m in order]
+    parts += [_reference(title, across.at(cost(m)), up.at(100 * m.right.share)) for title, m in others]
     signs, height = legend(_kinds([row for row, _ in rows], ["reference"] if others else []), LEFT, bottom + 54, LEGEND)
     parts += [label(LEFT, bottom + 34, name + (", logarithmic" if across.log else ""), kind="tick"), signs]
-    return picture(width, bottom + 50 + height, f"Development accuracy against {name}", joined(parts))
+    return Drawing(width, bottom + 50 + height, f"Development accuracy against {name}", joined(parts))
+
+
+def _accuracy() -> Markup:
+    return label(4, 12, "development accuracy", kind="tick")
 
 
 def _reference(name: str, x: float, y: float) -> Markup:
@@ -197,7 +203,7 @@ def _reference(name: str, x: float, y: float) -> Markup:
 # ---------------------------------------------------------------- spend
 
 
-def spend(rows: Sequence[Spent]) -> Markup | None:
+def spend(rows: Sequence[Spent]) -> Drawing | None:
     """Tokens by role and stage as bars; None where no model was called."""
     shown = rows[:20]
     if not shown:
@@ -208,13 +214,13 @@ def spend(rows: Sequence[Spent]) -> Markup | None:
     )
 
 
-def seconds(rows: Sequence[tuple[str, float, int]]) -> Markup | None:
+def seconds(rows: Sequence[tuple[str, float, int]]) -> Drawing | None:
     """Seconds by stage as bars."""
     shown = [(stage, spent, f"{spent:,.1f} s in {count}") for stage, spent, count in rows[:14] if spent >= 0.05]
     return _bars(shown, "Seconds by stage") if shown else None
 
 
-def _bars(rows: Sequence[tuple[str, float, str]], title: str) -> Markup:
+def _bars(rows: Sequence[tuple[str, float, str]], title: str) -> Drawing:
     width, left, height = 440.0, 168.0, 24
     most = max(value for _, value, _ in rows) or 1.0
     parts = []
@@ -226,4 +232,4 @@ def _bars(rows: Sequence[tuple[str, float, str]], title: str) -> Markup:
             tag("rect", x=left, y=y + 2, width=max(1.0, length), height=height - 10, class_="bar"),
             label(left + length + 6, y + 13, words, kind="tick"),
         ]
-    return picture(width, 12 + height * len(rows), title, joined(parts))
+    return Drawing(width, 12 + height * len(rows), title, joined(parts))

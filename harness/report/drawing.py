@@ -11,6 +11,8 @@ from markupsafe import Markup
 from harness.report.safe import line
 
 NAMESPACE = "http://www.w3.org/2000/svg"
+NOTE = 34
+"""Pixels over a picture in a file of its own, for what is to be said of its figures."""
 
 
 def tag(name: str, body: Markup | str = "", **attributes: object) -> Markup:
@@ -32,22 +34,37 @@ def joined(parts: Iterable[Markup]) -> Markup:
     return Markup("").join(parts)
 
 
-def label(x: float, y: float, text: str, anchor: str = "start", kind: str = "label", limit: int = 60) -> Markup:
+def label(x: float, y: float, text: str, anchor: str = "start", kind: str = "label", limit: int = 100) -> Markup:
     """Text at a point, cut at ``limit`` characters."""
     return tag("text", line(text, limit), x=x, y=y, text_anchor=anchor, class_=kind)
 
 
-def picture(width: float, height: float, title: str, body: Markup, head: Markup | None = None) -> Markup:
-    """A whole SVG, ``width`` by ``height`` pixels, told to screen readers as ``title``."""
-    return tag(
-        "svg",
-        joined([tag("title", title), head or Markup(""), body]),
-        xmlns=NAMESPACE,
-        viewBox=f"0 0 {width:.0f} {height:.0f}",
-        width=f"{width:.0f}",
-        height=f"{height:.0f}",
-        role="img",
-    )
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """A picture of ``width`` by ``height`` pixels, told to screen readers as ``title``."""
+
+    width: float
+    height: float
+    title: str
+    body: Markup
+
+    def __html__(self) -> Markup:
+        """As it stands in a page, which has the classes' colours."""
+        return self._svg(self.height, self.body)
+
+    def alone(self, style: str, notes: Sequence[str]) -> Markup:
+        """As a file of its own: with its colours, on paper, under one or two lines of notes."""
+        paper = tag("rect", width="100%", height="100%", class_="paper")
+        parts = [tag("style", Markup(style)), paper, tag("g", self.body, transform=f"translate(0 {NOTE})")]
+        return self._svg(
+            self.height + NOTE,
+            joined([*parts, *(label(8, 13 + 13 * n, note, kind="note") for n, note in enumerate(notes))]),
+        )
+
+    def _svg(self, height: float, body: Markup) -> Markup:
+        box = f"0 0 {self.width:.0f} {height:.0f}"
+        size = {"width": f"{self.width:.0f}", "height": f"{height:.0f}", "viewBox": box}
+        return tag("svg", tag("title", self.title) + body, xmlns=NAMESPACE, role="img", **size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +132,7 @@ def grid_y(axis: Axis, left: float, right: float, words: str = "{:g}") -> Markup
                 label(left - 6, axis.at(tick) + 4, words.format(tick), "end", "tick"),
             ]
         )
-        for tick in axis.ticks()
+        for tick in axis.ticks(8)
     )
 
 
