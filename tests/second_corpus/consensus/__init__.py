@@ -1,1 +1,0 @@
-"""Consensus among options."""

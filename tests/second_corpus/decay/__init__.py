@@ -1,1 +1,0 @@
-"""Recency with half-lives."""

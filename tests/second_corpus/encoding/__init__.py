@@ -1,1 +1,0 @@
-"""Fields with an encoding."""

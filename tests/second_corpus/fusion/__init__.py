@@ -1,1 +1,0 @@
-"""Fused rankings."""

@@ -1,1 +1,0 @@
-"""Exchanges by patterns."""

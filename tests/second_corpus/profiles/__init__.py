@@ -1,1 +1,0 @@
-"""Captions with a profile."""

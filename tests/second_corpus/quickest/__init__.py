@@ -1,1 +1,0 @@
-"""Replies by their wait."""

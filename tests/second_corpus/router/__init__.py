@@ -1,1 +1,0 @@
-"""A learned router."""

@@ -1,1 +1,0 @@
-"""Hashed vectors of windows."""

@@ -1,1 +1,0 @@
-"""Evidence narrowed by a sketch."""

@@ -1,1 +1,0 @@
-"""Captions without small talk."""

@@ -1,1 +1,0 @@
-"""BM25 and a weight."""

@@ -1,1 +1,0 @@
-"""Questions of time by the clock."""
