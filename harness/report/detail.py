@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from harness.agents.interface import Hypothesis, Proposal
@@ -16,6 +16,7 @@ from harness.rounds import reached, taken_in
 from harness.state.store import RunStore
 from principles.h0 import H0Error, load_h0
 
+Developed = Callable[[int], Evaluation | None]
 RAW_CHARS = 4_000
 """Of an answer in which there was no usable proposal."""
 SOURCE_CHARS = 300
@@ -30,8 +31,13 @@ def rule_titles(store: RunStore) -> Mapping[str, str]:
         return {}
 
 
-def detail(store: RunStore, row: Row, parent: Row | None, titles: Mapping[str, str]) -> dict[str, Any]:
-    """Everything on an attempt's page but its questions, as JSON values with texts not yet made safe."""
+def detail(
+    store: RunStore, row: Row, parent: Row | None, titles: Mapping[str, str], developed: Developed
+) -> dict[str, Any]:
+    """Everything on an attempt's page but its questions, as JSON values with texts not yet made safe.
+
+    ``developed`` gives an attempt on the development split.
+    """
     k = row.iteration
     proposed = store.stage(k, "propose", Proposed)
     taken = taken_in(store, k)
@@ -43,7 +49,7 @@ def detail(store: RunStore, row: Row, parent: Row | None, titles: Mapping[str, s
         "hypothesis": _hypothesis(proposal.hypothesis) if proposal else [],
         "author": proposal.author if proposal else malformed.author if malformed else "",
         "malformed": malformed.raw[:RAW_CHARS] if malformed else "",
-        "effect": _effect(store, row, parent, proposal.hypothesis if proposal else None),
+        "effect": _effect(developed, row, parent, proposal.hypothesis if proposal else None),
         "types": _types(row.developed, parent.developed if parent else None),
         "stages": _stages(store, k, titles),
         "diff": difference,
@@ -64,7 +70,7 @@ def _parts(hypothesis: Hypothesis) -> list[tuple[str, str]]:
 # ---------------------------------------------------------------- expected against measured
 
 
-def _effect(store: RunStore, row: Row, parent: Row | None, hypothesis: Hypothesis | None) -> list[list[str]]:
+def _effect(developed: Developed, row: Row, parent: Row | None, hypothesis: Hypothesis | None) -> list[list[str]]:
     """Rows of (what, expected, measured)."""
     mine, theirs = row.developed, parent.developed if parent else None
     if hypothesis is None and mine is None:
@@ -75,7 +81,7 @@ def _effect(store: RunStore, row: Row, parent: Row | None, hypothesis: Hypothesi
         measured["tokens"] = f"{mine.tokens:,.0f} a question"
         measured["latency"] = f"{mine.seconds:.3f} s a question (median)"
         if theirs is not None:
-            measured["accuracy"] += f"; {_against(store, row)}"
+            measured["accuracy"] += f"; {_against(developed, row)}"
             measured["tokens"] += f"; parent {theirs.tokens:,.0f}{_ratio(mine.tokens, theirs.tokens)}"
             measured["latency"] += f"; parent {theirs.seconds:.3f} s{_ratio(mine.seconds, theirs.seconds)}"
         if mine.offline:
@@ -89,9 +95,9 @@ def _effect(store: RunStore, row: Row, parent: Row | None, hypothesis: Hypothesi
     return [[name, expected[name] or "nothing said", measured[name]] for name in measured]
 
 
-def _against(store: RunStore, row: Row) -> str:
+def _against(developed: Developed, row: Row) -> str:
     """The paired difference to the parent with its interval."""
-    mine, theirs = _evaluation(store, row.iteration), _evaluation(store, row.parent)
+    mine, theirs = developed(row.iteration), developed(row.iteration if row.parent is None else row.parent)
     if mine is None or theirs is None:
         return "the parent was not measured"
     try:
@@ -101,16 +107,6 @@ def _against(store: RunStore, row: Row) -> str:
     bounds = metrics.difference_interval(pairs)
     low, high = f"{100 * bounds.low:+.1f}", f"{100 * bounds.high:+.1f}"
     return f"{100 * pairs.difference:+.1f} points against the parent (95 %: {low} to {high}, paired)"
-
-
-def _evaluation(store: RunStore, k: int | None) -> Evaluation | None:
-    found = None if k is None else store.stage(k, "develop", Measured)
-    return found.evaluation if found else None
-
-
-def evaluation(store: RunStore, k: int) -> Evaluation | None:
-    """The attempt on the development split."""
-    return _evaluation(store, k)
 
 
 def _ratio(mine: float, theirs: float) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,10 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from harness import __version__
+from harness.evaluation.outcomes import Evaluation
+from harness.outcomes import Measured
 from harness.report import charts
-from harness.report.detail import detail, evaluation, rule_titles
+from harness.report.detail import detail, rule_titles
 from harness.report.questions import Questions, find_data, tells_correctness
 from harness.report.safe import cleaned, embedded, packed
 from harness.report.spend import seconds_by_stage, spent, tokens_by_part
@@ -22,6 +24,8 @@ from harness.state.store import RunStore
 
 ASSETS = Path(__file__).resolve().parent / "assets"
 STYLES = ("page.css", "chart.css")
+PARENTS = 16
+"""Evaluations kept while pages are made: an attempt is compared with its parent, and parents are few."""
 ROOM = 64
 """Attempts for which every report has room."""
 SCRIPTS = ("dom.js", "code.js", "questions.js", "attempt.js", "page.js")
@@ -50,14 +54,20 @@ class Report:
         questions = self._asked(store, sum(row.developed is not None for row in story.rows))
         titles, rows = rule_titles(store), {row.iteration: row for row in story.rows}
         states = {entry.iteration: entry.hash for entry in store.audit()}
+
+        @lru_cache(maxsize=PARENTS)
+        def developed(k: int) -> Evaluation | None:
+            found = store.stage(k, "develop", Measured)
+            return found.evaluation if found else None
+
         for row in story.rows:
             k = row.iteration
             if self._kept.get(k, ("", ""))[0] == states[k]:
                 continue
             parent = None if row.parent is None else rows.get(row.parent)
-            told: dict[str, Any] = cleaned(detail(store, row, parent, titles))
-            developed = evaluation(store, k)
-            told["answers"] = questions.of(developed) if developed else None
+            told: dict[str, Any] = cleaned(detail(store, row, parent, titles, developed))
+            measured = developed(k)
+            told["answers"] = questions.of(measured) if measured else None
             self._kept[k] = states[k], packed(told)
         details = {str(row.iteration): self._kept[row.iteration][1] for row in story.rows}
         return {**details, "shared": packed(questions.shared())}
