@@ -8,7 +8,7 @@ from harness.evaluation.outcomes import Evaluation
 from harness.evaluation.report import figures
 from harness.frontier import point
 from harness.models.replies import read_booked, read_learned
-from harness.outcomes import Closed, Measured, Promoted, Proposed, Remembered
+from harness.outcomes import Closed, Inherited, Measured, Promoted, Proposed, Remembered
 from harness.rounds import reached
 from harness.state.store import RunStore
 
@@ -33,6 +33,7 @@ def status(store: RunStore) -> dict[str, Any]:
         outcomes[attempt.outcome] = outcomes.get(attempt.outcome, 0) + 1
     stages = store.stages()
     run = store.manifest
+    inherited = store.stage(0, "inherit", Inherited)
     last = store.stage(attempts[-1].iteration, "remember", Remembered) if attempts else None
     return {
         "run": run.name,
@@ -43,6 +44,7 @@ def status(store: RunStore) -> dict[str, Any]:
         "data_digest": run.data.digest,
         "seed": run.seed,
         "parent": run.parent,
+        "remembers": inherited.summary if inherited else "",
         "sandbox": run.sandbox,
         "runtime_digest": run.runtime_digest,
         "iterations_closed": len(attempts),
@@ -103,13 +105,13 @@ def attempt(store: RunStore, k: int) -> dict[str, Any]:
         outcome = store.stage(k, name, kind)
         if outcome is None:
             continue
-        row = outcome.model_dump(mode="json", exclude={"evaluation"})
+        row = outcome.model_dump(mode="json", exclude={"evaluation", "taken"})
         if isinstance(outcome, Measured):
             row["figures"] = figures(outcome.evaluation)
         found["stages"][name] = row
     remembered = next((a for a in store.attempts() if a.iteration == k), None)
     if remembered is not None:
-        found["attempt"] = remembered.model_dump(mode="json")
+        found["attempt"] = remembered.model_dump(mode="json", exclude={"change"})
     return found
 
 

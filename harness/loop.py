@@ -32,6 +32,7 @@ def start(search: Search) -> None:
     stages.measure_seed(search, "development")
     stages.measure_seed(search, "validation")
     stages.references(search)
+    remembering.inherit(search)
 
 
 def iterate(search: Search, k: int) -> None:

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
+from harness import recalling
 from harness.agents.interface import Author, Brief
 from harness.agents.model import ModelAuthor
 from harness.agents.offline import OfflineAuthor
@@ -21,15 +22,15 @@ from harness.evaluation.executor import Evaluator
 from harness.gate.dynamic import DynamicTests
 from harness.gate.literals import WORD, DataWords, data_words
 from harness.gate.smoke import sample
-from harness.models.counting import count_tokens
 from harness.models.hub import offline_models, open_models
 from harness.models.interface import Models, Role
 from harness.models.preflight import preflight
 from harness.search import Search, Watcher
 from harness.seeds import derive
+from harness.settings import MemorySettings
 from harness.state.manifest import NAME, DataRef, RunManifest, read_manifest
 from harness.state.store import RunStore
-from meta_memory.memory import MetaMemory
+from meta_memory.memory import Need
 from meta_memory.records import AttemptView
 from policies import library
 from principles.h0 import FOLDER, H0Error, PermittedArtifact, install, load_h0, verify
@@ -66,6 +67,7 @@ def searching(
         )
     data = load(Path(config.run.data))
     _look(config, folder, data)
+    source = recalling.wanted(config.memory, folder)
     preflight(config)
     with ExitStack() as cleanup:
         limits = config.limits
@@ -88,7 +90,7 @@ def searching(
         )
         h0 = load_h0(folder / FOLDER)
         few = sample(data, "development", config.gate.smoke_questions, derive(config.run.seed, 0, "smoke sample"))
-        around = Surroundings(evaluator, few, partial(_earlier, store), h0.constitution)
+        around = Surroundings(evaluator, few, partial(_earlier, store, config.memory), h0.constitution)
         yield Search(
             config=config,
             data=data,
@@ -104,6 +106,7 @@ def searching(
             clock=time.time,
             watcher=watcher,
             stop_asked=stop_asked,
+            source=source,
         )
 
 
@@ -122,6 +125,7 @@ def _look(config: Config, folder: Path, data: Dataset) -> None:
     with RunStore.open(folder, write=False) as store:
         run, now = store.manifest, config.model_dump(mode="json")
         sections = ("budget", "limits", "promotion", "gate", "author")
+        memory = now["memory"] | {"source": ""}  # where it began is looked at apart
         _same(
             run.name,
             ("seed", run.seed, config.run.seed),
@@ -129,6 +133,7 @@ def _look(config: Config, folder: Path, data: Dataset) -> None:
             ("profile", run.profile, config.run.profile),
             ("data", run.data.digest, data.digest),
             *((section, run.config.get(section), now[section]) for section in sections),
+            ("memory", {**memory, **run.config.get("memory", {}), "source": ""}, memory),
         )
         try:
             verify(folder, run.h0)
@@ -206,10 +211,9 @@ def _author(config: Config, models: Models, around: Surroundings) -> Author:
     return ModelAuthor(models, config.author.form, config.author.attempts, around.constitution)
 
 
-def _earlier(store: RunStore, brief: Brief, idea: str) -> tuple[AttemptView, ...]:
+def _earlier(store: RunStore, settings: MemorySettings, brief: Brief, idea: str) -> tuple[AttemptView, ...]:
     """Earlier attempts that are like an idea, for the author's tool."""
-    memory = MetaMemory(store.attempts())
-    return memory.recall(brief.parent.iteration, "", idea, RECALLED_TOKENS, count_tokens)
+    return recalling.recall(store, settings, Need(brief.parent.iteration, idea=idea), RECALLED_TOKENS)
 
 
 def development_words(data: Dataset, split: str = "development") -> DataWords:

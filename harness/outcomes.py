@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict
 from harness.agents.interface import Malformed, Proposal
 from harness.evaluation.outcomes import Evaluation
 from harness.gate.interface import Decision, StageVerdict
+from meta_memory.records import Attempt
 
 
 class Outcome(BaseModel):
@@ -23,11 +24,31 @@ class Outcome(BaseModel):
     """Git references that this stage sets (None: removes), completed after its commit."""
 
 
+class Inherited(Outcome):
+    """Before the first iteration: what is taken over of an earlier run. The copy is all that is ever read again."""
+
+    source: str
+    """The earlier run's name."""
+    head: str
+    """Hash of the newest line of its audit."""
+    data_name: str
+    data_digest: str
+    reader: str
+    """What answered its questions."""
+    comparable: bool
+    """Whether data and reader are this run's: else its figures are left out, and none of its ideas is refused."""
+    taken: tuple[Attempt, ...]
+    """Its attempts, and those that it took over itself; without any figure of a held-out split."""
+
+
 class Recalled(Outcome):
     """Stage 1: whose child is made, and which earlier attempts the author is shown."""
 
     parent: int
-    attempts: tuple[int, ...]
+    attempts: tuple[str, ...]
+    """Their numbers, ``RUN:K`` for those of another run."""
+    tokens: int = 0
+    """What they come to."""
     started: float
     """Unix time at which the iteration began; the date of all its commits."""
 

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import re
 
+from harness import recalling
+from harness.agents.analyst import distil
 from harness.agents.interface import Hypothesis
 from harness.evaluation.metrics import by_type
 from harness.evaluation.outcomes import Evaluation
 from harness.evaluation.report import headline
 from harness.frontier import point
+from harness.gate.reviewer import difference
 from harness.outcomes import (
     STAGES,
     Closed,
     Gated,
+    Inherited,
     Measured,
     Outcome,
     Proposed,
@@ -22,7 +26,7 @@ from harness.outcomes import (
 )
 from harness.rounds import base, gated, reached, taken_in
 from harness.search import REFERENCES, Search
-from meta_memory.lessons import lesson_by_rule
+from harness.seeds import derive
 from meta_memory.records import Attempt
 from policies import library
 from sandbox.bundle import make_bundle
@@ -70,17 +74,16 @@ def remember(s: Search, k: int) -> Remembered:
     if candidate is not None and name != "promote":
         commit = outcome_commit(s, k, candidate, outcome, recalled.started)
         refs[f"refs/heads/{candidate.branch}"] = commit
+    attempt = _with_lesson(s, k, _attempt(s, k, name, last, recalled))
     spent = s.spent()
     tokens = spent.prompt_tokens + spent.completion_tokens
     before = s.store.stage(k - 1, "remember", Remembered) if k > 1 else None
-    attempt = _attempt(s, k, name, last, recalled)
     attempt = attempt.model_copy(
         update={
             "search_tokens": tokens - (before.spent_tokens if before else 0),
             "search_dollars": spent.dollars - (before.spent_dollars if before else 0.0),
         }
     )
-    attempt = attempt.model_copy(update={"lesson": lesson_by_rule(attempt)})
     remembered = Remembered(
         summary=f"{s.title(k)}: {outcome}{_in_short(attempt)}",
         refs=refs,
@@ -101,6 +104,21 @@ def _in_short(attempt: Attempt) -> str:
     return f"; {attempt.cause[:120]}"
 
 
+def inherit(s: Search) -> None:
+    """What is taken over of an earlier run, copied once; nothing where none is named or the copy is there."""
+    source = s.source
+    if source is not None:
+        reader = s.evaluation(0, "develop").reader
+        s.stage(0, "inherit", Inherited, lambda: recalling.taken_over(source, s.data.digest, reader))
+
+
+def _with_lesson(s: Search, k: int, attempt: Attempt) -> Attempt:
+    """The analyst's lesson, or the rules': what the attempt teaches. The call is stored and paid like any other."""
+    changed = difference(s.texts(attempt.parent), s.texts(k)) if attempt.tree else ""
+    lesson = distil(attempt, changed, s.models, derive(s.seed, k, "analyst"), f"{k:04d}/remember/analyst")
+    return attempt.model_copy(update={"lesson": lesson.text, "lesson_by": lesson.by, "lesson_failure": lesson.failure})
+
+
 def _attempt(s: Search, k: int, name: str, last: Outcome, recalled: Recalled) -> Attempt:
     proposed = s.found(k, "propose", Proposed)
     hypothesis = proposed.proposal.hypothesis if proposed.proposal else None
@@ -109,21 +127,26 @@ def _attempt(s: Search, k: int, name: str, last: Outcome, recalled: Recalled) ->
     validated = s.store.stage(k, "validate", Measured)
     parent = s.evaluation(recalled.parent, "develop")
     evaluation = developed.evaluation if developed else None
+    before, shares = by_type(parent), by_type(evaluation) if evaluation else {}
     return Attempt(
         iteration=k,
         parent=recalled.parent,
+        parent_tree=s.candidate(recalled.parent).tree,
         title=hypothesis.title if hypothesis else "no usable proposal",
         hypothesis=hypothesis.what if hypothesis else "",
         why=hypothesis.why if hypothesis else "",
         expected=_expected(hypothesis),
         tree=candidate.tree if candidate else "",
+        change=s.change(candidate.tree, recalled.parent) if evaluation and candidate else {},
         outcome={"promote": "promoted", "propose": "malformed", "revise": "reviewer"}.get(name, name),
         cause=_cause(name, last),
         rules=_rules(s, k, name),
         dev_accuracy=evaluation.accuracy if evaluation else None,
         dev_delta=evaluation.accuracy - parent.accuracy if evaluation else None,
-        dev_by_type=by_type(evaluation) if evaluation else {},
+        dev_by_type=shares,
+        dev_delta_by_type={kind: share - before[kind] for kind, share in shares.items() if kind in before},
         tokens_per_question=evaluation.tokens_per_question if evaluation else None,
+        parent_tokens_per_question=parent.tokens_per_question if evaluation else None,
         latency_bucket=point(evaluation).bucket if evaluation else None,
         validation_accuracy=validated.evaluation.accuracy if validated else None,
         validation_p=validated.p_value if validated else None,

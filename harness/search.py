@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
+from harness import recalling
 from harness.agents.interface import Author, FrontierEntry, Proposal, Reviser
 from harness.config import Config
 from harness.data.native import Dataset
@@ -13,24 +14,21 @@ from harness.evaluation.executor import Evaluator
 from harness.evaluation.metrics import by_type
 from harness.evaluation.outcomes import Evaluation
 from harness.frontier import PromotionRule, point
+from harness.gate.change import change
 from harness.gate.duplicates import Fingerprint, syntax_digest
 from harness.gate.dynamic import DynamicTests
 from harness.gate.literals import DataWords
-from harness.models.counting import count_tokens
 from harness.models.interface import Models, Usage
-from harness.outcomes import Gated, Measured, Outcome, Promoted, Proposed, Remembered, TakenIn
+from harness.outcomes import Gated, Inherited, Measured, Outcome, Promoted, Proposed, Remembered, TakenIn
 from harness.rounds import intakes, named, taken_in
 from harness.state.lineage import Lineage
 from harness.state.store import RunStore
-from meta_memory.memory import MetaMemory
+from meta_memory.memory import Need, Repeat
 from meta_memory.records import AttemptView
-from meta_memory.view import view
 from principles.h0 import H0
 
 T = TypeVar("T", bound=Outcome)
 
-RECALL_TOKENS = 2_000
-"""Token budget of the attempts shown to an author; not given by the source."""
 REFERENCES = ("options_only", "longest_option", "bm25")
 """Policies measured beside the figures of every run; never candidates."""
 
@@ -76,6 +74,8 @@ class Search:
     """Unix time, seconds."""
     watcher: Watcher
     stop_asked: Callable[[], bool]
+    source: Inherited | None = None
+    """What an earlier run hands on, where that is not committed yet."""
     _evaluations: dict[tuple[int, str], Evaluation] = field(default_factory=dict)
     _syntax: dict[str, str] = field(default_factory=dict)
 
@@ -200,33 +200,39 @@ class Search:
         return Fingerprint(iteration, tree, self._syntax[tree], behaviour)
 
     def earlier(self, iteration: int) -> tuple[Fingerprint, ...]:
-        """Every earlier attempt that passed the static rules, each round of it, with its behaviour where it has run."""
+        """Every earlier attempt that passed the static rules, each round of it, with its behaviour where it has run;
+        of one that is not promoted nothing but its files, where only those are to be known again."""
         found: list[Fingerprint] = []
         for k in range(iteration):
             for turn, taken in enumerate(intakes(self.store, k)):
                 static = self.store.stage(k, named("static", turn), Gated)
                 if k == 0 or (static is not None and not static.rejected):
                     smoke = self.store.stage(k, named("smoke", turn), Gated)
-                    found.append(self.fingerprint(k, taken.tree, smoke.behaviour if smoke else ""))
+                    if self.config.memory.kind == "records" or k == 0 or self.store.stage(k, "promote", Promoted):
+                        found.append(self.fingerprint(k, taken.tree, smoke.behaviour if smoke else ""))
+                    else:
+                        found.append(Fingerprint(k, taken.tree, syntax=""))
         return tuple(found)
 
-    def recall(self, parent: int) -> tuple[int, ...]:
-        """Numbers of the earlier attempts that an author is shown for a child of ``parent``."""
+    def recall(self, parent: int) -> tuple[AttemptView, ...]:
+        """What an author is shown of earlier attempts for a child of ``parent``."""
         by = self.entry(parent).dev_by_type
         weakest = min(by, key=lambda name: (by[name], name)) if by else ""
-        views = MetaMemory(self.store.attempts()).recall(
-            parent=parent,
-            weakest_type=weakest,
-            hypothesis=self.title(parent),
-            token_budget=RECALL_TOKENS,
-            count_tokens=count_tokens,
-        )
-        return tuple(view.iteration for view in views)
+        need = Need(parent, self.candidate(parent).tree, weakest)
+        return recalling.recall(self.store, self.config.memory, need, self.config.memory.tokens)
 
-    def views(self, iterations: Iterable[int]) -> tuple[AttemptView, ...]:
-        """Attempts as an agent may see them."""
-        by_number = {attempt.iteration: attempt for attempt in self.store.attempts()}
-        return tuple(view(by_number[k]) for k in iterations)
+    def repeated(self, iteration: int, parent: int, tree: str) -> Repeat | None:
+        """The failed attempt whose idea a candidate repeats; None: it is new, or failures are not remembered."""
+        if self.config.memory.kind != "records":
+            return None
+        hypothesis = self.proposal(iteration).hypothesis
+        told = f"{hypothesis.title} {hypothesis.what}"
+        need = Need(parent, self.candidate(parent).tree)
+        return recalling.memory(self.store).similar_failure(told, self.change(tree, parent), need)
+
+    def change(self, tree: str, parent: int) -> dict[str, int]:
+        """What a candidate that passed the static rules changes of its parent."""
+        return change(self.lineage.read(tree), self.files(parent))
 
     def spent(self) -> Usage:
         """Booked for the search so far, all roles together."""

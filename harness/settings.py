@@ -107,6 +107,19 @@ class AuthorSettings(Section):
     """Whether a trace tells if the answer was right. It leaks labels over many runs; the run's record says so."""
 
 
+class MemorySettings(Section):
+    """``[memory]``: what the search remembers of its attempts."""
+
+    kind: Literal["records", "summary", "none"] = "records"
+    """``records``: lessons are recalled by similarity, and a repeat of a failed idea is refused; ``summary``: authors
+    are shown one line an attempt, the newest ones, and nothing is refused but identical files; ``none``: not even
+    that is shown."""
+    tokens: Annotated[int, Field(ge=0, le=1_000_000)] = 2_000
+    """Token budget of the attempts that an author is shown. Not given by the source."""
+    source: str = ""
+    """An earlier run, by name or folder, whose lessons and failed ideas the search begins with; empty: none."""
+
+
 class Cap(Section):
     """Upper bounds; a call that could pass one is not sent. Absent: no bound."""
 
@@ -226,6 +239,7 @@ class Settings(Section):
     promotion: Promotion = Promotion()
     gate: Gate = Gate()
     author: AuthorSettings = AuthorSettings()
+    memory: MemorySettings = MemorySettings()
     caps: Caps = Caps()
     prices: dict[str, Price] = {}
     profiles: dict[str, Profile] = {}

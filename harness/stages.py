@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
+from harness import recalling
 from harness.agents.interface import Brief, Hypothesis, Malformed, Reviser, Revision
 from harness.errors import UserError
 from harness.evaluation import result_audit
@@ -108,11 +109,12 @@ def recall(s: Search, k: int) -> Recalled:
 
     def work() -> Recalled:
         parent = choose_parent(s, k)
-        attempts = s.recall(parent)
+        shown = s.recall(parent)
         return Recalled(
-            summary=f"parent {parent:04d}, {len(attempts)} earlier attempts recalled",
+            summary=f"parent {parent:04d}; recalled: {', '.join(a.label for a in shown) or 'nothing'}",
             parent=parent,
-            attempts=attempts,
+            attempts=tuple(attempt.label for attempt in shown),
+            tokens=recalling.counted(shown),
             started=s.clock(),
         )
 
@@ -150,7 +152,7 @@ def brief(s: Search, k: int, recalled: Recalled) -> Brief:
         parent=s.entry(recalled.parent),
         parent_files=s.texts(recalled.parent),
         frontier=tuple(s.entry(f) for f in sorted(s.frontier(k))),
-        attempts=s.views(recalled.attempts),
+        attempts=recalling.views(s.store, s.config.memory, recalled.attempts),
         principles=s.h0.principles,
         wiki=s.h0.wiki,
         parent_evaluation=s.evaluation(recalled.parent, "develop"),
@@ -220,10 +222,11 @@ def static(s: Search, k: int, candidate: TakenIn) -> Gated:
 
 
 def duplicates(s: Search, k: int, candidate: TakenIn) -> Gated:
-    """The same tree or the same program as an earlier attempt."""
+    """The same tree or the same program as an earlier attempt, or the idea of one that failed in other words."""
 
     def work() -> Gated:
-        return Gated.of(duplicate_rules.check(s.fingerprint(k, candidate.tree), s.earlier(k)))
+        repeat = s.repeated(k, s.found(k, "recall", Recalled).parent, candidate.tree)
+        return Gated.of(duplicate_rules.check(s.fingerprint(k, candidate.tree), s.earlier(k), repeat))
 
     return s.stage(k, named("duplicates", candidate.turn), Gated, work)
 

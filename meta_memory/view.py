@@ -26,6 +26,7 @@ SENTENCE = re.compile(r"(?<=[;!?\n])|(?<=\.)(?=\s)")
 def view(attempt: Attempt) -> AttemptView:
     """The attempt as agents see it."""
     return AttemptView(
+        run=attempt.run,
         iteration=attempt.iteration,
         parent=attempt.parent,
         title=attempt.title,
@@ -38,6 +39,11 @@ def view(attempt: Attempt) -> AttemptView:
         tokens_per_question=attempt.tokens_per_question,
         lesson=scan(attempt.lesson, attempt),
     )
+
+
+def in_short(attempt: Attempt) -> AttemptView:
+    """The attempt as a line of a summary has it: what was tried and what came of it, without cause and lesson."""
+    return view(attempt).model_copy(update={"cause": "", "lesson": "", "dev_by_type": {}})
 
 
 def scan(text: str, attempt: Attempt) -> str:

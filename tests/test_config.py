@@ -81,6 +81,7 @@ def test_every_plain_setting_has_a_variable_and_a_flag() -> None:
             "author.correctness": "yes",
             "gate.reviewer": "no",
             "gate.review": "change",
+            "memory.kind": "none",
             "promotion.alpha": "0.25",
         }.get(name, "1")
         expect = {"gate.reviewer": False, "author.correctness": True}.get(name, probe)

@@ -28,6 +28,8 @@ RAW_CHARS = 20_000
 """What is kept of an unusable reply."""
 ECHO_CHARS = 3_000
 """What of an unusable reply goes back to the model with its error."""
+LINE_CHARS = 400
+"""One earlier attempt as an author is shown it."""
 TEMPERATURE = 0.4
 """Not given by the source; a role's configuration replaces it."""
 
@@ -159,7 +161,7 @@ class ModelAuthor:
         common = {
             "rules": render("rules_v1"),
             "parent": brief.parent,
-            "attempts": clip_lines([attempt_line(a) for a in brief.attempts], sizes.attempts),
+            "attempts": newest([attempt_line(a) for a in brief.attempts], sizes.attempts),
         }
         if self.form == "file":
             by_type = ", ".join(f"{kind} {100 * share:.0f} %" for kind, share in brief.parent.dev_by_type.items())
@@ -219,8 +221,14 @@ def whole_file(code: str) -> str:
 def attempt_line(attempt: AttemptView) -> str:
     """One earlier attempt in one line, development facts only."""
     delta = f", {100 * attempt.dev_delta:+.1f} points" if attempt.dev_delta is not None else ""
-    text = f"{attempt.title}: {attempt.outcome}{delta}. {attempt.lesson or attempt.cause}"
-    return " ".join(text.split())[:240]
+    text = f"{attempt.label} {attempt.title}: {attempt.outcome}{delta}. "
+    text += attempt.lesson or attempt.cause or attempt.hypothesis
+    return " ".join(text.split())[:LINE_CHARS]
+
+
+def newest(lines: list[str], tokens: int) -> list[str]:
+    """The last lines that fit in ``tokens``, in order."""
+    return clip_lines(lines[::-1], tokens)[::-1]
 
 
 def clip_lines(lines: list[str], tokens: int) -> list[str]:

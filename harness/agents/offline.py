@@ -125,13 +125,13 @@ def _child(
     known: Sequence[Known],
     values: Mapping[tuple[str, str], tuple[float, int]],
     draw: random.Random,
-) -> tuple[Recipe, int | None]:
-    """A new recipe, and the iteration of the mate that it was crossed with."""
+) -> tuple[Recipe, str | None]:
+    """A new recipe, and the number of the mate that it was crossed with."""
     kind = draw.random()
     if kind < CROSSOVER and (mates := _mates(brief, parent, known)):
         mate = draw.choice(mates)
         taken = {c: getattr(mate.recipe, c) for c in _differing(parent, mate.recipe) if draw.random() < 0.5}
-        return replace(parent, **taken).normal(), mate.view.iteration
+        return replace(parent, **taken).normal(), mate.view.label
     if CROSSOVER <= kind < CROSSOVER + STACK:
         helped = [change for change, (mean, _) in values.items() if mean > 0 and _plays(parent, *change)]
         if len(helped) > 1:
@@ -173,7 +173,7 @@ def _differing(a: Recipe, b: Recipe) -> list[str]:
 
 
 def _hypothesis(
-    parent: Recipe, child: Recipe, mate: int | None, values: Mapping[tuple[str, str], tuple[float, int]]
+    parent: Recipe, child: Recipe, mate: str | None, values: Mapping[tuple[str, str], tuple[float, int]]
 ) -> Hypothesis:
     changed = _differing(parent, child)
     moves = "; ".join(f"{c} {getattr(parent, c)} to {getattr(child, c)}" for c in changed)

@@ -37,9 +37,11 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 @click.option("--profile", metavar="NAME", help="Which models to use; 'offline' uses none.")
 @click.option("--sandbox", type=click.Choice(["auto", "docker", "bubblewrap"]), help="Where candidates run.")
 @click.option("--workers", type=int, metavar="N", help="Containers at work at the same time. Default: one per core.")
+@click.option("--remember-from", metavar="RUN", help="Begin with the lessons and failed ideas of an earlier run.")
 @click.option("--config", "file", type=click.Path(path_type=Path), metavar="FILE", help="Default: ./harness.toml.")
 def run(file: Path | None, **flags: object) -> None:
     """Search for a better memory policy. Calling it again goes on where it stopped."""
+    flags["memory.source"] = flags.pop("remember_from")
     config = settings(flags, file)
     check_parent(config)
     if not config.run.data:

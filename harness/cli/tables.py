@@ -132,6 +132,8 @@ def print_attempt(out: Console, found: dict[str, Any]) -> None:
             out.print(Text(f"            {finding['rule']} {where} ") + cell(finding["message"]))
         for reason in row.get("reasons", []):
             out.print(Text("            ") + cell(reason))
-    lesson = found.get("attempt", {}).get("lesson")
-    if lesson:
-        out.print(Text("lesson     ", style="bold") + cell(lesson))
+    attempt = found.get("attempt", {})
+    if attempt.get("lesson"):
+        out.print(Text("lesson     ", style="bold") + cell(f"{attempt['lesson']} (by {attempt['lesson_by']})"))
+    if attempt.get("lesson_failure"):
+        out.print(Text("            the analyst gave none: ") + cell(attempt["lesson_failure"]))

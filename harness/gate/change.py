@@ -71,8 +71,10 @@ def _edges(root: ast.AST, label: _Labels) -> Iterator[str]:
 def _names(tree: ast.Module) -> Iterator[str]:
     """Every plain name that the module itself gives to something."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.ClassDef) or (isinstance(node, ast.ExceptHandler) and node.name):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
             yield node.name
+        elif isinstance(node, ast.ExceptHandler):
+            yield node.name or "_"
         elif isinstance(node, ast.arg):
             yield node.arg
         elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
@@ -134,13 +136,14 @@ def _constant(value: Any) -> str:
     return text if len(text) <= LABEL_CHARS else hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def _leaves(value: Any, key: str = "") -> Iterator[str]:
-    match value:
-        case dict():
-            for name, inner in value.items():
-                yield from _leaves(inner, name)
-        case list():
-            for inner in value:
-                yield from _leaves(inner, key)
-        case _:
-            yield f"{key[:LABEL_CHARS]}={_constant(value)}"
+def _leaves(value: Any) -> Iterator[str]:
+    """Each plain value with the key nearest to it; without recursion, for a candidate's file may nest deeply."""
+    pending = [("", value)]
+    while pending:
+        key, item = pending.pop()
+        if isinstance(item, dict):
+            pending.extend(item.items())
+        elif isinstance(item, list):
+            pending.extend((key, inner) for inner in item)
+        else:
+            yield f"{key[:LABEL_CHARS]}={_constant(item)}"

@@ -1,4 +1,4 @@
-"""The second gate stage: has this been tried before? By tree id, by normalised syntax tree, by behaviour.
+"""The second gate stage: has this been tried before? By tree id, by normalised syntax tree, by behaviour, by idea.
 
 A repeat is not wrong, it is a waste: the finding names the earlier attempt, so that its result can be read instead.
 """
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from harness.gate.interface import Decision, Finding, StageVerdict
 from harness.gate.static import parse
+from meta_memory.memory import Repeat
 
 INLINED_NODES = 400
 """Syntax nodes of a module constant that is put where it is used: the largest table that S13 allows has fewer."""
@@ -32,14 +33,15 @@ class Fingerprint:
     """Behaviour digest of its smoke run; empty where it has not run."""
 
 
-def check(candidate: Fingerprint, earlier: Sequence[Fingerprint]) -> StageVerdict:
+def check(candidate: Fingerprint, earlier: Sequence[Fingerprint], repeat: Repeat | None = None) -> StageVerdict:
     """Compare a candidate with earlier attempts; the lowest-numbered match is named.
 
-    Called before the smoke run (without a behaviour) and after it (with one).
+    ``repeat`` is the failed attempt that meta-memory finds to be the same idea, where it finds one. Called before the
+    smoke run (without a behaviour) and after it (with one).
     """
     started = time.perf_counter()
     others = [e for e in sorted(earlier, key=lambda e: e.iteration) if e.iteration != candidate.iteration]
-    finding = next((f for e in others if (f := _match(candidate, e))), None)
+    finding = next((f for e in others if (f := _match(candidate, e))), None) or (_retold(repeat) if repeat else None)
     return StageVerdict(
         stage="duplicates",
         decision=Decision.REJECT if finding else Decision.APPROVE,
@@ -59,6 +61,15 @@ def _match(candidate: Fingerprint, earlier: Fingerprint) -> Finding | None:
         message = f"the same answers and evidence on the smoke sample as attempt {earlier.iteration}"
         return Finding(rule="D03", message=message)
     return None
+
+
+def _retold(repeat: Repeat) -> Finding:
+    alike = repeat.likeness
+    message = (
+        f"the idea of attempt {repeat.attempt.label} in other words, from the same parent ({100 * alike.done:.0f} % of "
+        f"the change and {100 * alike.said:.0f} % of the words alike); it was rejected at {repeat.attempt.outcome}"
+    )
+    return Finding(rule="D04", message=message)
 
 
 # ---------------------------------------------------------------- the normalised syntax tree

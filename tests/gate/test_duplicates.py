@@ -8,6 +8,9 @@ import pytest
 
 from harness.gate.duplicates import Fingerprint, check, syntax_digest
 from harness.gate.interface import Decision
+from meta_memory.memory import Repeat
+from meta_memory.records import Attempt
+from meta_memory.similarity import Likeness
 from policies import library
 
 BASE = '''"""Doc."""
@@ -103,6 +106,16 @@ def test_the_earlier_attempt_is_named() -> None:
         assert verdict.decision is Decision.REJECT
         assert [f.rule for f in verdict.findings] == [rule]
         assert verdict.reason.endswith(f"attempt {value[1]}")
+
+
+def test_a_failed_idea_in_other_words_is_refused_by_number() -> None:
+    failed = Attempt(run="earlier", iteration=3, parent=0, title="x", hypothesis="y", outcome="develop")
+    repeat = Repeat(failed, Likeness(said=0.1, done=0.62, ingredients=4))
+    verdict = check(fingerprint(9), [fingerprint(1)], repeat)
+    assert verdict.decision is Decision.REJECT
+    assert [f.rule for f in verdict.findings] == ["D04"]
+    assert "idea of attempt earlier:3 in other words" in verdict.reason and "rejected at develop" in verdict.reason
+    assert check(fingerprint(9, tree="t1"), [fingerprint(1)], repeat).findings[0].rule == "D01"  # the plainer one
 
 
 def test_new_candidates_and_missing_behaviours_pass() -> None:

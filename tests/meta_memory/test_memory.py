@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from meta_memory.lessons import lesson_by_rule
-from meta_memory.memory import MetaMemory
+from meta_memory.memory import MEASURED, MetaMemory, Need
 from meta_memory.records import Attempt, AttemptView
-from meta_memory.view import WITHHELD, scan, view
+from meta_memory.view import WITHHELD, in_short, scan, view
 
 REJECTED = ["malformed", "intake", "static", "duplicates", "smoke", "dynamic", "reviewer", "develop"]
 REJECTED += ["audit", "validate"]
@@ -46,7 +46,7 @@ HISTORY = [
 
 
 def recall(budget: int, parent: int = 4, hypothesis: str = "", weakest: str = "") -> list[int]:
-    views = MetaMemory(HISTORY).recall(parent, weakest, hypothesis, budget, words)
+    views = MetaMemory(HISTORY).recall(Need(parent, "", weakest, hypothesis), budget, words)
     assert sum(words(v.model_dump_json()) for v in views) <= budget
     return [v.iteration for v in views]
 
@@ -79,14 +79,102 @@ def test_hypothesis_decides_who_is_alike() -> None:
     assert 2 in recall(3 * one, hypothesis="widen anchors by more narrative windows")
 
 
-def test_similar_failure_is_of_the_same_parent_and_a_failure() -> None:
-    memory = MetaMemory(HISTORY)
-    found = memory.similar_failure("Widen every anchor by ten windows of narrative", 1)
-    assert found is not None and found.iteration == 2
-    assert memory.similar_failure("Widen every anchor by ten windows of narrative", 4) is None
-    assert memory.similar_failure("Bonus when question and choice meet in one record", 1) is None  # was promoted
-    assert memory.similar_failure("Use frames for colour questions", 1) is None
-    assert MetaMemory().similar_failure("anything", 0) is None
+def test_what_moved_the_weakest_type_is_recalled() -> None:
+    moved = {3: {"HabitInsight": 0.2, "EventRecall": -0.01}, 6: {"EventRecall": -0.3}}
+    history = [a.model_copy(update={"dev_delta_by_type": moved.get(a.iteration, {})}) for a in HISTORY]
+    one = max(words(view(a).model_dump_json()) for a in history)
+    for weakest, found in (("HabitInsight", 3), ("EventRecall", 6)):
+        views = MetaMemory(history).recall(Need(0, "", weakest, "drop stop words in choice matching"), 2 * one, words)
+        assert found in [v.iteration for v in views]
+
+
+def test_the_parents_own_idea_counts_beside_the_one_at_hand() -> None:
+    history = [*HISTORY, attempt(8, 0, "develop", "Bonus for questions and choices that meet in a record, doubled")]
+    one = max(words(view(a).model_dump_json()) for a in history)
+    views = MetaMemory(history).recall(Need(4, "", "", ""), 2 * one, words)
+    assert {4, 8} <= {v.iteration for v in views}
+
+
+TOP = {"Call>@top": 1, "Call>12": 1, "Call>@bm25_question": 1, "Call>@uniform": -1, "Call>_": 3, "Assign>Call": 2}
+"""Twelve windows by BM25 in place of even ones, as pieces of syntax."""
+LOOP = TOP | {"Call>_": 2, "For>_": 1, "For>Call": 1}
+"""The same, written as a loop."""
+
+
+def failed(iteration: int = 3, outcome: str = "develop", **more: object) -> Attempt:
+    return attempt(iteration, 1, outcome, "Choose the twelve windows that match best by BM25", change=TOP, **more)
+
+
+def test_a_repeat_is_known_by_what_is_done_however_it_is_told() -> None:
+    memory = MetaMemory([failed()])
+    for told in ("", "Rank every caption lexically and keep the dozen most relevant", "Choose windows by BM25"):
+        found = memory.similar_failure(told, LOOP, Need(1))
+        assert found is not None and found.attempt.iteration == 3
+        assert 0.5 < found.likeness.done < 1 and found.likeness.ingredients == 4
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {**TOP, "Call>8": 1, "Call>12": 0},  # another number is another experiment
+        {**TOP, "Call>@fields": 1, "Call>@bm25_question": 0},  # so is another block
+        {**TOP, "Call>@top": 2},  # or the same one twice
+        {"Call>@top": 1, "keyword>12": 1, "Return>@bm25_question": 1, "List>@uniform": -1, "While>_": 9},  # other uses
+        {piece: -count for piece, count in TOP.items()},
+        {},
+    ],
+)
+def test_what_is_done_otherwise_is_no_repeat_however_it_is_told(change: dict[str, int]) -> None:
+    made = {piece: count for piece, count in change.items() if count}
+    assert MetaMemory([failed()]).similar_failure(failed().hypothesis, made, Need(1)) is None
+
+
+def test_a_small_change_is_a_repeat_only_in_like_words() -> None:
+    half = {"FloorDiv>2": 1, "Assign>FloorDiv": 1, "Assign>_": -1}
+    memory = MetaMemory([attempt(2, 1, "validate", "Use half of the characters", change=half)])
+    assert memory.similar_failure("Use half as many characters", half, Need(1)) is not None
+    assert memory.similar_failure("Show every second neighbour of an anchor", half, Need(1)) is None
+
+
+@pytest.mark.parametrize("outcome", OUTCOMES)
+def test_only_what_was_measured_and_failed_is_refused(outcome: str) -> None:
+    found = MetaMemory([failed(outcome=outcome)]).similar_failure("", LOOP, Need(1))
+    assert (found is not None) == (outcome in MEASURED)
+
+
+def test_a_verdict_holds_for_its_parent() -> None:
+    memory = MetaMemory([failed(parent_tree="t1")], [failed(9, run="earlier", parent_tree="t5")])
+    assert memory.similar_failure("", LOOP, Need(4, "t4")) is None
+    own = memory.similar_failure("", LOOP, Need(1, "t1"))
+    assert own is not None and own.attempt.label == "3"
+    foreign = memory.similar_failure("", LOOP, Need(1 + 6, "t5"))
+    assert foreign is not None and foreign.attempt.label == "earlier:9"
+    nameless = [failed(9, run="earlier", parent_tree="")]
+    assert MetaMemory([], nameless).similar_failure("", LOOP, Need(1)) is None  # 1 is a number of the other run
+
+
+def test_the_most_alike_failure_is_named() -> None:
+    memory = MetaMemory([failed(2, title="x"), failed(3).model_copy(update={"change": LOOP})])
+    found = memory.similar_failure("", LOOP, Need(1))
+    assert found is not None and found.attempt.iteration == 3
+
+
+def test_attempts_of_another_run_are_recalled_under_their_own_numbers() -> None:
+    foreign = [a.model_copy(update={"run": "earlier", "parent_tree": "t0"}) for a in HISTORY]
+    memory = MetaMemory(HISTORY[:3], foreign)
+    assert [a.label for a in memory.attempts[:2]] == ["earlier:1", "earlier:2"] and memory.attempts[-1].label == "3"
+    views = memory.recall(Need(0, "t0", "", "drop stop words in choice matching"), 100_000, words)
+    assert [v.label for v in views] == [f"earlier:{n}" for n in range(1, 8)] + ["1", "2", "3"]
+    memory.append(attempt(4))  # numbers of the other run do not stand in the way
+
+
+def test_a_summary_holds_the_newest_in_short() -> None:
+    history = [a.model_copy(update={"lesson": "Long lesson.", "cause": "cause"}) for a in HISTORY]
+    memory = MetaMemory(history)
+    one = max(words(in_short(a).model_dump_json()) for a in history)
+    views = memory.summary(2 * one, words)
+    assert [v.iteration for v in views] == [6, 7]
+    assert not any(v.lesson or v.cause or v.dev_by_type for v in views)
 
 
 def test_view_has_no_field_for_held_out_figures() -> None:
@@ -148,6 +236,27 @@ def test_every_outcome_has_a_lesson_of_its_own(outcome: str) -> None:
         assert "weakest type in development is B (20 %)" in lesson
 
 
+def test_a_lesson_tells_expected_and_measured_by_type_and_what_the_code_did() -> None:
+    record = failed(
+        expected={"accuracy": "+8 points.", "tokens": "half", "latency": "none"}, dev_delta=-0.0213,
+        dev_accuracy=0.4, dev_by_type={"A": 0.4, "B": 0.2}, dev_delta_by_type={"A": 0.11, "B": -0.2, "C": 0.02},
+        tokens_per_question=900.0, parent_tokens_per_question=1000.0,
+    )  # fmt: skip
+    lesson = lesson_by_rule(record)
+    assert "Did not pass the development bar (-2.1 points against its parent" in lesson
+    assert "Expected accuracy +8 points, measured -2.1 points; tokens half, measured -10 %." in lesson
+    assert "By type about B -20, A +10 points." in lesson and " C " not in lesson  # one question's effect is not told
+    assert "The code brought in 12, bm25_question, top and dropped uniform." in lesson
+    unmeasured = lesson_by_rule(failed(outcome="smoke", expected={"accuracy": "+8"}, cause="K01 crash: KeyError"))
+    assert "Rejected at smoke: K01 crash: KeyError." in unmeasured and "Expected" not in unmeasured
+
+
+def test_a_refused_repeat_teaches_the_earlier_number() -> None:
+    record = attempt(9, 1, "duplicates", rules=("D04",), cause="D04 the idea of attempt 3 in other words")
+    assert "attempt 3" in lesson_by_rule(record) and "try something else" in lesson_by_rule(record)
+    assert "attempt 3" in view(record).cause
+
+
 @given(
     st.lists(st.sampled_from(OUTCOMES), max_size=12), st.integers(0, 12), st.text(max_size=60), st.integers(0, 2_000)
 )
@@ -155,7 +264,8 @@ def test_recall_is_deterministic_ordered_and_within_budget(
     outcomes: list[str], parent: int, hypothesis: str, budget: int
 ) -> None:
     history = [attempt(i, (i * 7) % i, outcome) for i, outcome in enumerate(outcomes, 1)]
-    first = MetaMemory(history).recall(parent, "EventRecall", hypothesis, budget, words)
-    assert first == MetaMemory(history).recall(parent, "EventRecall", hypothesis, budget, words)
+    need = Need(parent, "", "EventRecall", hypothesis)
+    first = MetaMemory(history).recall(need, budget, words)
+    assert first == MetaMemory(history).recall(need, budget, words)
     assert [v.iteration for v in first] == sorted({v.iteration for v in first})
     assert sum(words(v.model_dump_json()) for v in first) <= budget
