@@ -112,11 +112,11 @@ def lineage(story: Story, linked: bool = True) -> Drawing:
         height = lanes[row.iteration] if row.kept else lanes.get(row.parent or 0, 34)
         parts.append(_point(row, at(row.iteration), height, linked))
     bottom = 34 + LANE * max(1, len(lanes)) - 14
-    scale = Axis(
-        0, max((row.iteration for row in rows), default=1) or 1, at(0), at(max(r.iteration for r in rows) or 1)
-    )
+    last = max((row.iteration for row in rows), default=0) or 1
+    scale = Axis(0, last, at(0), at(last))
     signs, below = legend(_kinds(rows), LEFT, bottom + 44, LEGEND)
-    parts += [grid_x(scale, bottom - 6, bottom, wanted=10), label(LEFT, bottom + 30, "iteration", kind="tick"), signs]
+    numbers = grid_x(scale, bottom - 6, bottom, wanted=min(10, last))
+    parts += [numbers, label(LEFT, bottom + 30, "iteration", kind="tick"), signs]
     title = "Lineage: attempts in order of iteration, each on the lane of the policy it was made from"
     return Drawing(right, bottom + 40 + below, title, joined(parts))
 
@@ -132,8 +132,8 @@ def by_iteration(story: Story, linked: bool = True) -> Drawing:
     bounds = [b for row in rows if row.developed for b in _bounds(row.developed)]
     axis = spanning(bounds, bottom, top)
     parts = [grid_y(axis, LEFT, width - 8, "{:g} %"), _accuracy()]
-    last = max((row.iteration for row in story.rows), default=1) or 1
-    parts.append(grid_x(Axis(0, last, at(0), at(last)), bottom, bottom, wanted=10))
+    last = max((row.iteration for row in story.rows), default=0) or 1
+    parts.append(grid_x(Axis(0, last, at(0), at(last)), bottom, bottom, wanted=min(10, last)))
     best = [(at(r.iteration), axis.at(100 * r.developed.right.share)) for r in rows if r.kept and r.developed]
     if best:
         steps = "".join(f"H{x:.1f}V{y:.1f}" for x, y in best[1:])

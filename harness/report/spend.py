@@ -10,6 +10,7 @@ from harness.history import REPLIES
 from harness.models.replies import open_read_only
 from harness.report.safe import line
 from harness.report.story import Row
+from harness.rounds import base
 from harness.state.store import RunStore
 
 SUMS = "count(*), sum(state = 'lost'), sum(prompt_tokens), sum(completion_tokens), sum(dollars), max(estimated)"
@@ -61,7 +62,7 @@ def spent(store: RunStore) -> list[Spent]:
 def _stage(scope: str) -> str:
     """``develop`` of ``0007/develop``; a scope that is shared by all stages stands for itself."""
     first, _, rest = scope.partition("/")
-    return line(rest.split("/")[0] if first.isdigit() and rest else scope, 30) or "shared"
+    return line(base(rest.split("/")[0]) if first.isdigit() and rest else scope, 30) or "shared"
 
 
 def seconds_by_stage(store: RunStore) -> list[tuple[str, float, int]]:
@@ -69,7 +70,7 @@ def seconds_by_stage(store: RunStore) -> list[tuple[str, float, int]]:
     found: dict[str, tuple[float, int]] = {}
     entries = store.audit()
     for before, after in pairwise(entries):
-        stage = "references" if after.stage.startswith("reference-") else after.stage
+        stage = "references" if after.stage.startswith("reference-") else base(after.stage)
         seconds, count = found.get(stage, (0.0, 0))
         found[stage] = seconds + max(0.0, after.at - before.at), count + 1
     rows = [(line(stage, 60), seconds, count) for stage, (seconds, count) in found.items()]

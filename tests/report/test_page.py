@@ -24,6 +24,7 @@ from harness.evaluation.metrics import wilson
 from harness.report.page import Report
 from harness.report.questions import Questions
 from harness.report.safe import embedded, packed, shown
+from harness.state.manifest import DataRef, RunManifest
 from harness.state.store import RunStore
 from sandbox.interface import Verdict
 from tests.endtoend.conftest import command, environment
@@ -206,6 +207,17 @@ def test_without_the_data_the_page_says_so(new_run: Callable[..., Path]) -> None
     (run.parent.parent / "data" / "hostile" / "manifest.json").unlink()
     shared = read(page(run)).detail("shared")
     assert "is not here" in shared["note"] and shared["windows"] == {} and shared["questions"][0][0] == "q0"
+
+
+def test_a_run_that_has_just_begun(tmp_path: Path) -> None:
+    made = RunManifest(
+        name="new", created="", seed=1, parent="v00", profile="offline", config={}, sandbox="none", h0={},
+        data=DataRef(name="d", digest="d", path="nowhere"), runtime_digest="r",
+    )  # fmt: skip
+    RunStore.create(tmp_path / "new", made).close()
+    found = read(page(tmp_path / "new"))
+    assert "starting policy v00" in found.text and found.detail(0)["answers"] is None
+    assert "nan" not in found.text.casefold().split()
 
 
 def test_reading_changes_nothing(hostile_run: Path) -> None:
