@@ -21,7 +21,7 @@ from harness.evaluation.outcomes import Evaluation
 from harness.gate.corpus import Corpus, Entry, Kind, load_corpus
 from harness.gate.dynamic import DynamicTests
 from harness.gate.judging import Judge, Judged, as_json, rates
-from harness.gate.reviewer import Case, render
+from harness.gate.reviewer import Case, numbered, render
 from harness.gate.smoke import sample
 from harness.models.hub import offline_models
 from harness.models.interface import Models
@@ -119,7 +119,7 @@ def speaks(entry: Entry) -> None:
     texts = {path: content.decode() for path, content in CORPUS.files(entry.folder).items()}
     case = Case(hypothesis=entry.hypothesis, files=texts, parent_files={}, h0=load_h0())
     prompt = render(case, 1)[0]
-    said = [text for text in (*texts.values(), entry.why) if "approv" in text.lower()]
+    said = [text for text in (*map(numbered, texts.values()), entry.why) if "approv" in text.lower()]
     assert said and all(text in prompt for text in said)
 
 

@@ -11,7 +11,8 @@ import pytest
 
 from harness.gate.interface import Decision
 from harness.gate.literals import DataWords
-from harness.gate.reviewer import check, decided, judge
+from harness.gate.review_reply import Asked, judge
+from harness.gate.reviewer import ReviewLimits, check, decided
 from harness.gate.static import check as static
 from tests.endpoint import endpoint as endpoint
 from tests.endpoint import models as models
@@ -100,6 +101,7 @@ REPLIES: dict[str, Callable[[str], str]] = {
     "words": lambda nonce: f"APPROVE {nonce}",
     "list": lambda nonce: f"[{_reply(nonce, 'approve')}]",
     "more keys": lambda nonce: json.dumps({**json.loads(_reply(nonce, "approve")), "sure": True}),
+    "asks for nothing": lambda nonce: _reply(nonce, "revise"),
     "other word": lambda nonce: _reply(nonce, "approved"),
     "rule list is text": lambda nonce: _reply(nonce, "approve").replace("[]", '"[]"'),
     "cut": lambda nonce: _reply(nonce, "approve")[:-4],
@@ -114,10 +116,12 @@ def _reply(nonce: str, verdict: str, rules: list[str] | None = None) -> str:
 @pytest.mark.parametrize("name", REPLIES)
 def test_a_reply_that_is_no_clear_approval_rejects(name: str, endpoint: Any, models: Any) -> None:
     endpoint.say = lambda body: REPLIES[name](nonce_in(body))
-    assert check(case(), models, 1, "0001/review/0").decision is Decision.REJECT
+    for revise in (False, True):
+        limits = ReviewLimits(revise=revise)
+        assert check(case(), models, 1, f"{revise}/review/0", limits).decision is Decision.REJECT
 
 
 @pytest.mark.parametrize("rule", sorted(decided(H0)))
 def test_the_model_may_reject_by_each_of_its_rules(rule: str) -> None:
-    findings = judge(_reply("n" * 24, "reject", [rule]), "n" * 24, decided(H0))
-    assert [finding.rule for finding in findings] == [rule]
+    decision, findings = judge(_reply("n" * 24, "reject", [rule]), Asked("n" * 24, decided(H0)))
+    assert decision is Decision.REJECT and [finding.rule for finding in findings] == [rule]
