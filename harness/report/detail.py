@@ -50,6 +50,7 @@ def detail(
         "author": proposal.author if proposal else malformed.author if malformed else "",
         "malformed": malformed.raw[:RAW_CHARS] if malformed else "",
         "effect": _effect(developed, row, parent, proposal.hypothesis if proposal else None),
+        "figures": _figures(row),
         "types": _types(row.developed, parent.developed if parent else None),
         "stages": _stages(store, k, titles),
         "diff": difference,
@@ -121,6 +122,42 @@ def _interval(measured: Figures) -> str:
 def percent(share: float) -> str:
     """A share in percent, one decimal."""
     return f"{100 * share:.1f}"
+
+
+def _figures(row: Row) -> list[list[str]]:
+    """Rows of (figure, development, validation)."""
+    if row.developed is None:
+        return []
+    return [
+        [name, told(row.developed), told(row.validated) if row.validated else "–"] for name, told in FIGURES.items()
+    ]
+
+
+def _hit_rate(measured: Figures) -> str:
+    return "no oracle times" if measured.hit_rate is None else percent(measured.hit_rate)
+
+
+def _per_question(part: str) -> Callable[[Figures], str]:
+    return lambda f: f"{f.parts[part].tokens / max(f.right.n, 1):,.0f}"
+
+
+FIGURES: dict[str, Callable[[Figures], str]] = {
+    "right %": lambda f: percent(f.right.share),
+    "95 %": lambda f: f"{percent(f.right.interval.low)}–{percent(f.right.interval.high)}",
+    "questions": lambda f: str(f.right.n),
+    "not answered": lambda f: str(len(f.failures)),
+    "unparsed %": lambda f: percent(f.unparsed),
+    "answered directly %": lambda f: percent(f.direct),
+    "evidence hits %": _hit_rate,
+    "seconds, median": lambda f: f"{f.seconds:.3f}",
+    "latency bucket": lambda f: str(f.bucket),
+    "tokens a question": lambda f: f"{f.tokens:,.0f}",
+    "of them retrieval": _per_question("retrieval"),
+    "of them answering": _per_question("answering"),
+    "of them verification": _per_question("verification"),
+    "construction, a question": _per_question("construction"),
+}
+"""What an attempt's page says of each split; docs/figures.md has the meanings."""
 
 
 def _types(mine: Figures | None, theirs: Figures | None) -> list[list[Any]]:

@@ -32,8 +32,6 @@ class Figures:
 
     right: Share
     tokens: float
-    construction: float
-    """Tokens of construction per question."""
     seconds: float
     """Median per question."""
     bucket: int
@@ -54,7 +52,6 @@ def figures(evaluation: Evaluation) -> Figures:
     return Figures(
         right=Share(sum(item.correct for item in items), len(items)),
         tokens=evaluation.tokens_per_question,
-        construction=metrics.construction_per_question(evaluation),
         seconds=median_seconds(evaluation),
         bucket=bucket_of(evaluation),
         types=metrics.right_by_type(evaluation),

@@ -154,6 +154,9 @@ def test_the_page_of_an_attempt_says_what_the_run_says(html: str) -> None:
         "recall propose intake static develop validate promote remember"
     )
     assert told["types"][0][:3] == ["EventRecall", 24, 0.4167] and told["types"][0][5] == 0.25
+    figures = {name: values for name, *values in told["figures"]}
+    assert figures["right %"] == ["41.7", "41.7"] and figures["not answered"] == ["1", "1"]
+    assert figures["of them answering"] == ["1,100", "1,100"] and figures["evidence hits %"][0] == "no oracle times"
     rejected = read(html).detail(3)
     finding = next(s for s in rejected["stages"] if s["stage"] == "static")["findings"][0]
     assert finding["where"] == "policy.py:2" and finding["code"] == "class Policy:" and finding["title"]

@@ -53,6 +53,9 @@ async function attemptView(row, rows, offline) {
       [el("dt", {}, name), el("dd", {}, el("span", { class: "quiet" }, "expected: "), given(expected)),
         el("dd", {}, el("span", { class: "quiet" }, "measured: "), measured)])));
   }
+  if (told.figures.length) {
+    part("Figures", label(), table(["figure", "development", "validation"], told.figures, new Set([1, 2])));
+  }
   if (told.types.length) {
     part("By question type", label(), table(["type", "questions", "right %", "95 %", "parent %", "difference"], typeRows(told.types), new Set([1, 2, 3, 4, 5])));
   }
