@@ -57,11 +57,15 @@ SCENES: dict[str, tuple[Scene, str]] = {
         Scene(handing_in(2), reviser=handing_in(5), reviews=[ASKS, {"verdict": "approve", "made": [True]}]),
         "",
     ),
-    "another change": (
-        Scene(handing_in(1), reviser=handing_in(3), reviews=[ASKS, {"verdict": "reject", "made": [False]}]),
+    "never made": (
+        Scene(
+            handing_in(1),
+            reviser=[*handing_in(3), *handing_in(4)],
+            reviews=[ASKS, {"verdict": "revise", "made": [False]}],
+        ),
         "R01 not made: choose three windows more",
     ),
-    "no revision": (Scene(handing_in(4), reviews=[ASKS]), "no revision was handed in: 3 replies in a row"),
+    "no revision": (Scene(handing_in(6), reviews=[ASKS]), "no revision was handed in: 3 replies in a row"),
     "refusal": (
         Scene([{"finish_reason": "stop", "message": {"content": None, "refusal": "I cannot help with that."}}]),
         "no candidate was handed in: 3 replies in a row",
@@ -85,9 +89,9 @@ def settings(folder: Path, url: str, caps: str = "tokens = 3000000") -> dict[str
         f'[profiles.test.roles.{role}]\nmodel = "{role}"\nbase_url = "{url}"\ntimeout = 6.0\ndeadline = 8.0\n'
         for role in ("researcher", "implementer", "reviewer")
     )
-    (folder / "harness.toml").write_text(
-        f'[author]\nform = "tools"\nsteps = 6\ntokens = 150000\n[gate]\nsmoke_questions = 2\n[caps]\n{caps}\n{roles}'
-    )
+    author = '[author]\nform = "tools"\nsteps = 6\ntokens = 150000\n'
+    gate = "[gate]\nsmoke_questions = 2\nrevisions = 2\n"
+    (folder / "harness.toml").write_text(f"{author}{gate}[caps]\n{caps}\n{roles}")
     return {"profile": "test", "sandbox": "bubblewrap", "workers": "1"}
 
 
@@ -201,7 +205,7 @@ def test_each_scene_has_one_clear_outcome(name: str, store: RunStore) -> None:
     expected = {
         "overflow": "duplicates",
         "storm": "duplicates",
-        "another change": "reviewer",
+        "never made": "reviewer",
         "no revision": "reviewer",
     }
     if not cause:
@@ -228,6 +232,7 @@ def test_a_revision_is_a_commit_after_the_first_and_what_is_approved_is_what_is_
     assert proposed.proposal.hypothesis == revised.proposal.hypothesis
     commit = store.lineage.commit_of(second.commit)
     assert commit.parents == (first.commit,) and commit.trailers["Revision"] == "1" and WANTED["what"] in commit.message
+    assert list(reached(store, 3))[-2] == "reviewer-2" and len({taken.tree for taken in intakes(store, 3)}) == 3
     assert verify_chain(store.folder).ok
     for k in (2, 3, 4):
         taken = taken_in(store, k)

@@ -32,12 +32,12 @@ STATED = (IDEA["title"], IDEA["what"], IDEA["why"])
 NEEDED: Mapping[str, Sequence[str]] = {
     "researcher": (*AUTHOR, H0.wiki.strip()[:400], "The frontier", "0000 starting policy v00", "development questions"),
     "implementer": (*AUTHOR, *STATED, IDEA["accuracy"], "development split"),
-    "reviser": (*AUTHOR, *STATED, f"1. R01 policy.py, line 8: {WANTED['what']}"),
+    "reviser": (*AUTHOR, *STATED, "1. R01 policy.py, line 8: ", WANTED["what"]),
     "reviewer": (
         *STATED, IDEA["rule"], H0.constitution_text.strip(), "static: approve", "smoke: approve", "dynamic: approve",
         "   1 ", "+from policies.blocks.bm25 import", "R01: The code does what the hypothesis says.",
     ),
-    "second look": ("reviewer: revise", f"1. R01 policy.py:8 {WANTED['what']}", "smoke-1: approve", "dynamic-1: app"),
+    "second look": ("reviewer: revise", "1. R01 policy.py:8 ", WANTED["what"], "smoke-1: approve", "dynamic-1: app"),
 }  # fmt: skip
 
 
