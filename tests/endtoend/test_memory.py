@@ -57,8 +57,8 @@ def stubborn(endpoint: Endpoint, tmp_path: Path) -> Stubborn:
         for role in ("implementer", "analyst")
     )
     (tmp_path / "harness.toml").write_text(
-        '[run]\nprofile = "test"\nseed = 4\nsandbox = "bubblewrap"\n[author]\nform = "file"\n'
-        f"[promotion]\neta = 1.0\nsaving = 1.0\n[caps]\ndollars = inf\n{roles}"
+        '[run]\nprofile = "test"\nseed = 4\nsandbox = "bubblewrap"\nworkers = 1\n[author]\nform = "file"\n'
+        f"[gate]\nsmoke_questions = 2\n[promotion]\neta = 1.0\nsaving = 1.0\n[caps]\ndollars = inf\n{roles}"
     )
     return Stubborn(endpoint)
 
