@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import os
 import select
@@ -119,6 +120,16 @@ class Page:
         found = self.call("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
         assert "exceptionDetails" not in found, found
         return found["result"].get("value")
+
+    def until(self, condition: str) -> Any:
+        """The value of an expression as soon as it is true; a page that is just being replaced is asked again."""
+        end = time.monotonic() + SECONDS
+        while time.monotonic() < end:
+            with contextlib.suppress(AssertionError):
+                if found := self.run(condition):
+                    return found
+            time.sleep(0.02)
+        raise TimeoutError(condition)
 
     def go(self, k: int) -> None:
         """Open an attempt and wait until it is drawn."""

@@ -32,17 +32,17 @@ def test_every_view_of_a_hostile_run_is_inert(page: Page) -> None:
     for k in range(6):
         page.go(k)
         page.run("document.querySelectorAll('.questions summary').forEach((s, n) => n % 8 || s.click())")
-        page.run("new Promise((done) => setTimeout(done, 60))")
+        page.until("[...document.querySelectorAll('details[open]')].every((box) => box.children.length > 1)")
         page.run("document.querySelectorAll('.question summary').forEach((s) => s.click())")
+        page.until("[...document.querySelectorAll('details[open]')].every((box) => box.children.length > 1)")
         assert page.run("document.documentElement.scrollWidth") <= width, k
     assert page.run("document.querySelectorAll('.evidence li').length") == 0  # the fifth was not measured
     page.go(1)
     page.run("document.querySelector('.questions summary').click()")
-    page.run("new Promise((done) => setTimeout(done, 60))")
-    assert page.run("document.querySelectorAll('svg.line .cite').length") == 12
+    assert page.until("document.querySelectorAll('svg.line .cite').length") == 12
     assert "<script>alert(1)</script>" in page.run("document.querySelector('.evidence').textContent")
     page.run("location.hash = 'attempts'")
-    page.run("new Promise((done) => setTimeout(done, 60))")
+    page.until("!document.getElementById('overview').hidden")
     assert page.run("document.documentElement.scrollWidth") <= width
     assert page.run("document.querySelectorAll('img, iframe, form, main script').length") == 0
     assert page.complaints == []
@@ -90,13 +90,10 @@ def test_by_keyboard(page: Page) -> None:
     press(page, "Escape", 27)
     page.run("document.querySelector('#row-1 a').focus()")
     press(page, "Enter", 13)
-    shown = (
-        "new Promise((done) => setTimeout(() => done(document.querySelector('#h-attempt').innerText.slice(0, 4)), 150))"
-    )
-    assert page.run(shown) == "0001" and page.run("document.activeElement.id") == "attempt"
+    shown = "document.querySelector('#h-attempt')?.innerText.startsWith('{}') && document.activeElement.id"
+    assert page.until(shown.replace("{}", "0001")) == "attempt"
     press(page, "j", 74)
-    assert page.run(shown) == "0002"
+    assert page.until(shown.replace("{}", "0002")) == "attempt"
     press(page, "u", 85)
-    page.run("new Promise((done) => setTimeout(done, 60))")
-    assert page.run("document.getElementById('overview').hidden") is False
+    assert page.until("!document.getElementById('overview').hidden")
     assert page.complaints == []

@@ -132,12 +132,8 @@ def test_in_chromium_it_renews_itself_and_keeps_place_and_filters(chromium: Chro
     assert page.run("document.getElementById('row-6')") is None
     go_on(view.folder, 5)
     go_on(view.folder, 6)
-    seen = "document.getElementById('row-6') ? document.getElementById('f-text').value + document.activeElement.id : ''"
-    wait = f"new Promise((done) => {{ const look = () => {{ const found = {seen}; found ? done(found) : 0; }}; look();"
-    for _ in range(60):
-        if found := page.run(f"{wait} setTimeout(() => done(''), 100); }})"):
-            break
-    assert found == "000f-text"
+    fields = "document.getElementById('f-text').value + document.activeElement.id"
+    assert page.until(f"document.getElementById('row-6') && document.activeElement.id && {fields}") == "000f-text"
     asked = {line.removeprefix("request ").rsplit("/", 1)[1] for line in page.complaints if line.startswith("request")}
     assert asked == {"head"} and all(line.startswith("request") for line in page.complaints)
     page.close()

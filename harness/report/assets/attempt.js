@@ -26,7 +26,7 @@ function typeRows(rows) {
 
 function attemptHead(row, rows) {
   const at = rows.indexOf(row);
-  const step = (other, text, key) => (other ? el("a", { href: `#attempt-${other.k}`, "data-key": key }, text) : null);
+  const step = (other, text, key) => (other ? el("a", { href: `#attempt-${other.k}`, "data-key": key, title: `key ${key}` }, text) : null);
   return el("header", {},
     el("nav", { "aria-label": "Attempts" }, el("a", { href: "#attempts", "data-key": "u" }, "← all attempts"), " ",
       step(rows[at - 1], "previous", "k"), " ", step(rows[at + 1], "next", "j")),
