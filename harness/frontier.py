@@ -114,6 +114,13 @@ def develop_bar(
     return _decide(candidate, incumbent, frontier, rule, tested=False)
 
 
+def no_bar(
+    candidate: Evaluation, incumbent: Evaluation, frontier: Sequence[Evaluation], rule: PromotionRule
+) -> PromotionDecision:
+    """Everything passes: the development split of a search whose gate is off (LVMH, Figure 5, "no gated review")."""
+    return PromotionDecision(True, ("no bar: the gate is off",))
+
+
 def validate_bar(
     candidate: Evaluation, incumbent: Evaluation, frontier: Sequence[Evaluation], rule: PromotionRule
 ) -> PromotionDecision:

@@ -22,20 +22,23 @@ SUMMARY = "summary.txt"
 """The summary file of a run that remembers no more than that."""
 
 
-def memory(store: RunStore) -> MetaMemory:
-    """Every attempt of the run, and those that it took over."""
+def memory(store: RunStore, before: int | None = None) -> MetaMemory:
+    """Every attempt of the run, or those before ``before``, and those that it took over."""
     inherited = store.stage(0, "inherit", Inherited)
-    return MetaMemory(store.attempts(), inherited.taken if inherited else ())
+    own = [attempt for attempt in store.attempts() if before is None or attempt.iteration < before]
+    return MetaMemory(own, inherited.taken if inherited else ())
 
 
-def recall(store: RunStore, settings: MemorySettings, need: Need, budget: int) -> tuple[AttemptView, ...]:
+def recall(
+    store: RunStore, settings: MemorySettings, need: Need, budget: int, before: int | None = None
+) -> tuple[AttemptView, ...]:
     """What an author is shown of earlier attempts, in at most ``budget`` tokens."""
     match settings.kind:
         case "records":
-            return memory(store).recall(need, budget, count_tokens)
+            return memory(store, before).recall(need, budget, count_tokens)
         case "summary":
             _write_summary(store)
-            return memory(store).summary(budget, count_tokens)
+            return memory(store, before).summary(budget, count_tokens)
         case "none":
             return ()
 

@@ -141,6 +141,10 @@ class Search:
                 return promoted.frontier
         return (0,)
 
+    def first_of(self, k: int) -> int:
+        """The first of the attempts that are made on the same knowledge as attempt ``k``."""
+        return k - (k - 1) % self.config.author.candidates
+
     def best(self, before: int) -> int:
         """The frontier policy with the highest validation accuracy; the earlier one at a tie."""
         return max(self.frontier(before), key=lambda k: (self.evaluation(k, "validate").accuracy, -k))
@@ -214,12 +218,12 @@ class Search:
                         found.append(Fingerprint(k, taken.tree, syntax=""))
         return tuple(found)
 
-    def recall(self, parent: int) -> tuple[AttemptView, ...]:
-        """What an author is shown of earlier attempts for a child of ``parent``."""
+    def recall(self, parent: int, before: int) -> tuple[AttemptView, ...]:
+        """What an author is shown of the attempts before ``before`` for a child of ``parent``."""
         by = self.entry(parent).dev_by_type
         weakest = min(by, key=lambda name: (by[name], name)) if by else ""
         need = Need(parent, self.candidate(parent).tree, weakest)
-        return recalling.recall(self.store, self.config.memory, need, self.config.memory.tokens)
+        return recalling.recall(self.store, self.config.memory, need, self.config.memory.tokens, before)
 
     def repeated(self, iteration: int, parent: int, tree: str) -> Repeat | None:
         """The failed attempt whose idea a candidate repeats; None: it is new, or failures are not remembered."""

@@ -67,6 +67,9 @@ class Promotion(Section):
 class Gate(Section):
     """``[gate]``: checks before a candidate is measured."""
 
+    checks: Literal["all", "none"] = "all"
+    """``none``, for the ablation of the harness: no rules, repeats, dynamic tests, reviewer, audit of the result or
+    development bar. The smoke run, the sandbox and the budgets stay."""
     reviewer: bool = True
     """Whether a reviewer model judges candidates (where the profile names one)."""
     review: Literal["whole", "change"] = "whole"
@@ -83,6 +86,10 @@ class AuthorSettings(Section):
     form: Literal["function", "file", "tools"] = "function"
     """``function``: the new body of one named function (small models manage this); ``file``: a whole file in one call;
     ``tools``: researcher and implementer in conversations of their own, with tools."""
+    team: Literal["separate", "single"] = "separate"
+    """With tools: researcher and implementer apart, or ``single``, one conversation that does it all."""
+    candidates: Annotated[int, Field(ge=1, le=10)] = 1
+    """Attempts in a row that are made on what was known before the first of them."""
     attempts: Annotated[int, Field(ge=1, le=20)] = 3
     """Times that a malformed answer goes back with its error, the first included; not with tools."""
     protocol: Literal["tools", "text"] = "tools"

@@ -11,12 +11,12 @@ from harness.errors import UserError
 from harness.evaluation import result_audit
 from harness.evaluation.outcomes import Evaluation
 from harness.evaluation.report import headline
-from harness.frontier import PromotionDecision, PromotionRule, develop_bar, pareto, point, validate_bar
+from harness.frontier import PromotionDecision, PromotionRule, develop_bar, no_bar, pareto, point, validate_bar
 from harness.gate import duplicates as duplicate_rules
 from harness.gate import reviewer as review
 from harness.gate import smoke as smoke_run
 from harness.gate import static as static_rules
-from harness.gate.interface import Decision, Finding
+from harness.gate.interface import Decision, Finding, StageVerdict
 from harness.outcomes import Audited, Gated, Measured, Promoted, Proposed, Recalled, TakenIn
 from harness.remembering import outcome_commit
 from harness.rounds import gated, intakes, named
@@ -108,8 +108,7 @@ def recall(s: Search, k: int) -> Recalled:
     """Choose the parent on the frontier, and what the author is shown of earlier attempts."""
 
     def work() -> Recalled:
-        parent = choose_parent(s, k)
-        shown = s.recall(parent)
+        shown = s.recall(parent := choose_parent(s, k), s.first_of(k))
         return Recalled(
             summary=f"parent {parent:04d}; recalled: {', '.join(a.label for a in shown) or 'nothing'}",
             parent=parent,
@@ -126,9 +125,9 @@ def choose_parent(s: Search, k: int) -> int:
     the source): climbing is faster from the best, but the small policies keep being tried. Which parent an author is
     given must tell it nothing of the validation split.
     """
-    frontier = sorted(s.frontier(k))
+    frontier = sorted(s.frontier(s.first_of(k)))
     best = max(frontier, key=lambda f: (s.evaluation(f, "develop").accuracy, -f))
-    draw = draws(s.seed, k, "parent")
+    draw = draws(s.seed, s.first_of(k), "parent")
     others = [f for f in frontier if f != best]
     return draw.choice(others) if others and draw.random() >= 2 / 3 else best
 
@@ -151,7 +150,7 @@ def brief(s: Search, k: int, recalled: Recalled) -> Brief:
         iteration=k,
         parent=s.entry(recalled.parent),
         parent_files=s.texts(recalled.parent),
-        frontier=tuple(s.entry(f) for f in sorted(s.frontier(k))),
+        frontier=tuple(s.entry(f) for f in sorted(s.frontier(s.first_of(k)))),
         attempts=recalling.views(s.store, s.config.memory, recalled.attempts),
         principles=s.h0.principles,
         wiki=s.h0.wiki,
@@ -293,10 +292,15 @@ def _required(s: Search, k: int, candidate: TakenIn) -> tuple[Finding, ...]:
 GATE: tuple[Callable[[Search, int, TakenIn], Gated], ...] = (static, duplicates, smoke, dynamic, reviewer)
 
 
+def gate(s: Search) -> tuple[Callable[[Search, int, TakenIn], Gated], ...]:
+    """The stages of the gate in this run: all, or, where the gate is off, whether a candidate runs at all."""
+    return GATE if s.config.gate.checks == "all" else (smoke,)
+
+
 def changes_asked(s: Search, k: int, candidate: TakenIn) -> bool:
     """Whether the reviewer neither approved nor rejected this round of a candidate."""
-    verdict = s.found(k, named("reviewer", candidate.turn), Gated).verdict
-    return verdict.decision is Decision.REVISE
+    reviewed = s.store.stage(k, named("reviewer", candidate.turn), Gated)
+    return reviewed is not None and reviewed.verdict.decision is Decision.REVISE
 
 
 def revise(s: Search, k: int, recalled: Recalled, candidate: TakenIn) -> Proposed:
@@ -324,7 +328,8 @@ def develop(s: Search, k: int, candidate: TakenIn) -> Measured:
     """The whole development split, paired with the parent's outcomes; the bar is by point estimate."""
 
     def work() -> Measured:
-        return measure(s, k, candidate, "development", "develop", develop_bar)
+        off = s.config.gate.checks == "none"
+        return measure(s, k, candidate, "development", "develop", no_bar if off else develop_bar)
 
     return s.stage(k, "develop", Measured, work)
 
@@ -333,6 +338,9 @@ def audit_result(s: Search, k: int, developed: Measured) -> Audited:
     """Is the development result believable? Asked before a validation is spent on it."""
 
     def work() -> Audited:
+        if s.config.gate.checks == "none":
+            unasked = StageVerdict(stage="audit", decision=Decision.APPROVE, reason="the gate is off")
+            return Audited(summary=unasked.reason, verdict=unasked)
         parent = s.found(k, "recall", Recalled).parent
         verdict = result_audit.check(developed.evaluation, s.evaluation(parent, "develop"))
         rejected = verdict.decision is Decision.REJECT

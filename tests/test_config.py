@@ -81,6 +81,8 @@ def test_every_plain_setting_has_a_variable_and_a_flag() -> None:
             "author.correctness": "yes",
             "gate.reviewer": "no",
             "gate.review": "change",
+            "gate.checks": "none",
+            "author.team": "single",
             "memory.kind": "none",
             "promotion.alpha": "0.25",
         }.get(name, "1")

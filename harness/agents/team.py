@@ -78,6 +78,8 @@ class TeamAuthor:
 
     def propose(self, brief: Brief, seed: int) -> Proposal | Malformed:
         """Research, then code. Raises ModelError, CapReached and what ``Evaluator.evaluate`` raises."""
+        if self.settings.team == "single":
+            return self._alone(brief, seed)
         hypothesis, ended = self._research(brief, seed)
         if hypothesis is None:
             return self._nothing("hypothesis", ended)
@@ -101,10 +103,21 @@ class TeamAuthor:
         reason = f"no {what} was handed in: {ended.reason}"
         return Malformed(reason=reason, author=self.name, attempts=ended.steps, raw=ended.last[:RAW_CHARS])
 
+    def _alone(self, brief: Brief, seed: int) -> Proposal | Malformed:
+        """One conversation states the hypothesis and writes the code."""
+        found: list[Hypothesis] = []
+        prompt = render("single_v1", **self._shared(brief), principles=brief.principles, wiki=brief.wiki)
+        scope = f"{brief.iteration:04d}/propose/single"
+        research = self._stating(brief, found)
+        files, ended = self._code(brief, brief.parent_files, scope, prompt, seed, research)
+        if not found or files is None:
+            return self._nothing("candidate" if found else "hypothesis", ended)
+        return Proposal(hypothesis=found[0], files=files, author=self.name)
+
     # ------------------------------------------------------------ researcher
 
-    def _research(self, brief: Brief, seed: int) -> tuple[Hypothesis | None, Ended]:
-        found: list[Hypothesis] = []
+    def _stating(self, brief: Brief, found: list[Hypothesis]) -> tuple[Offered, Offered]:
+        """The tools that are research's alone: recall, and handing in a hypothesis, which goes to ``found``."""
 
         def propose(given: Propose) -> str:
             found.append(_hypothesis(given))
@@ -114,13 +127,16 @@ class TeamAuthor:
             views = self.around.recall(brief, given.idea)
             return "\n".join(attempt_line(v) for v in views) or "nothing like it was tried"
 
+        return Offered("recall", Recall, recall), Offered("propose", Propose, propose)
+
+    def _research(self, brief: Brief, seed: int) -> tuple[Hypothesis | None, Ended]:
+        found: list[Hypothesis] = []
         scope = f"{brief.iteration:04d}/propose/researcher"
         box = Box(
             (
                 *Workbench(brief.parent_files).reading(),
                 *self._development(brief, scope).looking(),
-                Offered("recall", Recall, recall),
-                Offered("propose", Propose, propose),
+                *self._stating(brief, found),
             )
         )
         prompt = render("researcher_v1", **self._shared(brief), principles=brief.principles, wiki=brief.wiki)
@@ -135,9 +151,15 @@ class TeamAuthor:
         return self._code(brief, brief.parent_files, scope, prompt, seed + 1)
 
     def _code(
-        self, brief: Brief, before: Mapping[str, str], scope: str, prompt: str, seed: int
+        self,
+        brief: Brief,
+        before: Mapping[str, str],
+        scope: str,
+        prompt: str,
+        seed: int,
+        more: tuple[Offered, ...] = (),
     ) -> tuple[dict[str, str] | None, Ended]:
-        """What the implementer makes of the files ``before``; None where it hands in nothing."""
+        """What the implementer makes of the files ``before``, with ``more`` tools; None where it hands in nothing."""
         bench = Workbench(before)
         submitted: list[dict[str, str]] = []
         final: list[bool] = []
@@ -158,6 +180,7 @@ class TeamAuthor:
                 *bench.writing(),
                 *development.running(lambda: bench.files, check),
                 *development.looking(),
+                *more,
                 Offered("submit", Submit, submit),
             )
         )

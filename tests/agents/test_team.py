@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 from collections.abc import Callable, Iterator
@@ -347,3 +348,18 @@ def test_a_profile_without_a_researcher_is_refused_before_anything_is_made(tmp_p
     with pytest.raises(UserError, match="researcher"), searching(config, tmp_path / "run", watcher):
         pass
     assert not (tmp_path / "run").exists()
+
+
+def test_a_single_agent_does_both_in_one_conversation(endpoint: Any, team: Any, brief: Brief) -> None:
+    script = [*LOOKING, *WRITING]
+    player = endpoint.say = Player({"implementer": script}, called)
+    proposal = team(team="single").propose(brief, 5)
+    assert isinstance(proposal, Proposal), proposal
+    assert proposal.hypothesis.title == "BM25 windows" and "top(bm25" in proposal.files["policy.py"]
+    assert len(player.results) == 1 and {b["model"] for b in endpoint.requests} == {"implementer"}
+    prompt = endpoint.requests[0]["messages"][0]["content"]
+    for text in (H0.principles.strip(), H0.wiki.strip()[:500], "uniform captions", "attempt 2", "call submit"):
+        assert text in prompt
+    endpoint.say = Player({"implementer": CODE}, called)
+    later = dataclasses.replace(brief, iteration=8)
+    assert "no hypothesis" in team(team="single").propose(later, 5).reason

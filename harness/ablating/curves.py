@@ -1,0 +1,143 @@
+"""What a search reached after each attempt, and what it had spent by then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from statistics import median
+
+from pydantic import BaseModel, ConfigDict
+
+from harness.evaluation.outcomes import Evaluation
+from harness.outcomes import Closed, Measured, Promoted, Remembered
+from harness.state.store import RunStore
+
+
+class Point(BaseModel):
+    """One line of the table: a run after one attempt. Gains are shares, against the policy it started from."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    variant: str
+    seed: int
+    attempt: int
+    search_tokens: int
+    """Of author, reviewer and analyst, cumulative. 0 with the offline author, which calls no model."""
+    answer_tokens: int
+    """Read by the answer model (offline: counted for the lexical reader) on both splits, cumulative."""
+    validations: int
+    """Evaluations on the validation split, cumulative."""
+    repeats: int
+    """Attempts refused as a repeat, or with the very files of an earlier one; cumulative."""
+    promotions: int
+    dev_gain: float
+    """Of the frontier's best policy by development accuracy."""
+    transfer_gain: float
+    """The same policy on the validation split."""
+
+
+class Summary(BaseModel):
+    """A variant at the end of its searches: medians over the seeds. Gains are shares."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    variant: str
+    seeds: int
+    dev_gain: float
+    transfer_gain: float
+    test_gain: float | None
+    """Final policy against first on the test split; None where a run has no closing evaluation."""
+    search_tokens: float
+    answer_tokens: float
+    validations: float
+    repeats: float
+    promotions: float
+
+
+def curve(store: RunStore, variant: str) -> list[Point]:
+    """One point for each closed attempt of a run, point 0 for its start."""
+    first = {name: _evaluation(store, 0, name) for name in ("develop", "validate")}
+    answered = sum(_tokens(e) for e in first.values())
+    seed = store.manifest.seed
+    points = [
+        Point(
+            variant=variant,
+            seed=seed,
+            attempt=0,
+            search_tokens=0,
+            answer_tokens=answered,
+            validations=0,
+            repeats=0,
+            promotions=0,
+            dev_gain=0.0,
+            transfer_gain=0.0,
+        )
+    ]
+    frontier: tuple[int, ...] = (0,)
+    trees: set[str] = set()
+    for attempt in store.attempts():
+        k, before = attempt.iteration, points[-1]
+        repeated = bool(REPEAT & set(attempt.rules)) or attempt.tree in trees
+        trees |= {attempt.tree} - {""}
+        promoted = store.stage(k, "promote", Promoted)
+        frontier = promoted.frontier if promoted else frontier
+        measured = [store.stage(k, name, Measured) for name in ("develop", "validate")]
+        answered += sum(_tokens(m.evaluation) for m in measured if m is not None)
+        closed = store.stage(k, "remember", Remembered)
+        best = max(frontier, key=lambda f: (_evaluation(store, f, "develop").accuracy, -f))
+        points.append(
+            Point(
+                variant=variant,
+                seed=seed,
+                attempt=k,
+                search_tokens=closed.spent_tokens if closed else before.search_tokens,
+                answer_tokens=answered,
+                validations=before.validations + (measured[1] is not None),
+                repeats=before.repeats + repeated,
+                promotions=before.promotions + (promoted is not None),
+                dev_gain=_evaluation(store, best, "develop").accuracy - first["develop"].accuracy,
+                transfer_gain=_evaluation(store, best, "validate").accuracy - first["validate"].accuracy,
+            )
+        )
+    return points
+
+
+REPEAT = frozenset({"D01", "D02", "D03", "D04"})
+"""Rules that tell a repeat, at whatever stage it was seen."""
+
+
+def summary(points: Sequence[Point], tests: Iterable[float | None]) -> Summary:
+    """The last points of one variant's runs, together; ``tests`` are the runs' gains on the test split."""
+    last = list({point.seed: point for point in points}.values())
+    gained = [gain for gain in tests if gain is not None]
+    return Summary(
+        variant=last[0].variant,
+        seeds=len(last),
+        dev_gain=median(p.dev_gain for p in last),
+        transfer_gain=median(p.transfer_gain for p in last),
+        test_gain=median(gained) if gained else None,
+        search_tokens=median(p.search_tokens for p in last),
+        answer_tokens=median(p.answer_tokens for p in last),
+        validations=median(p.validations for p in last),
+        repeats=median(p.repeats for p in last),
+        promotions=median(p.promotions for p in last),
+    )
+
+
+def gain_on_test(store: RunStore) -> float | None:
+    """Final policy against first on the test split, as the run's closing evaluation measured it."""
+    attempts = store.attempts()
+    closed = store.stage(attempts[-1].iteration, "closing", Closed) if attempts else None
+    if closed is None:
+        return None
+    return closed.evaluations["final"].accuracy - closed.evaluations["first"].accuracy
+
+
+def _evaluation(store: RunStore, k: int, stage: str) -> Evaluation:
+    measured = store.stage(k, stage, Measured)
+    if measured is None:
+        raise LookupError(f"attempt {k} has no stage {stage}")
+    return measured.evaluation
+
+
+def _tokens(evaluation: Evaluation) -> int:
+    return round(evaluation.tokens_per_question * len(evaluation.items))
