@@ -156,9 +156,8 @@ class Reader:
             failed_questions=_failed_questions(rows),
         )
 
-    def measured(self, store: RunStore, k: int, stage: str) -> Figures | None:
-        """The figures of one evaluation, or None where there is none."""
-        key = digests(store).get((k, stage))
+    def _measured(self, store: RunStore, k: int, stage: str, key: str | None) -> Figures | None:
+        """The figures of one evaluation, whose digest is ``key``, or None where there is none."""
         if key is None:
             return None
         if key not in self._figures:
@@ -170,6 +169,7 @@ class Reader:
 
     def _rows(self, store: RunStore) -> list[Row]:
         attempts = {attempt.iteration: attempt for attempt in store.attempts()}
+        keys = {(entry.iteration, entry.stage): entry.outcome for entry in store.audit()}
         frontier = set(history.frontier(store))
         last: dict[int, str] = {}
         for k, stage in store.stages():
@@ -190,18 +190,13 @@ class Reader:
                     cause=line(attempt.cause, 400) if attempt else "",
                     rules=tuple(line(rule, 12) for rule in attempt.rules) if attempt else (),
                     delta=attempt.dev_delta if attempt else None,
-                    developed=self.measured(store, k, "develop"),
-                    validated=self.measured(store, k, "validate"),
+                    developed=self._measured(store, k, "develop", keys.get((k, "develop"))),
+                    validated=self._measured(store, k, "validate", keys.get((k, "validate"))),
                     p_value=attempt.validation_p if attempt else None,
                     on_frontier=k in frontier and (k != 0 or last[k] != "run"),
                 )
             )
         return rows
-
-
-def digests(store: RunStore) -> dict[tuple[int, str], str]:
-    """The digest of each committed stage's outcome."""
-    return {(entry.iteration, entry.stage): entry.outcome for entry in store.audit()}
 
 
 def _tried(store: RunStore, k: int, attempt: Attempt | None) -> tuple[str, str, int | None]:
