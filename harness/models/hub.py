@@ -59,7 +59,7 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True)
-class _Call:
+class Call:
     """One call to be bought."""
 
     role: Role
@@ -86,7 +86,7 @@ class ModelHub:
             for role in Role
             if (model := config.role(role)) is not None
         }
-        self._keys = {role: config.key(role) for role in self._terms}
+        self._keys = {role: self._key(role) for role in self._terms}
         self._replies = ReplyStore(folder / "replies.db")
         self._ledger = Ledger(config.caps, self._replies.booked())
         self._quirks: dict[tuple[str, str], Quirks] = {}
@@ -160,7 +160,7 @@ class ModelHub:
 
     def _embedding(
         self, terms: Terms, embedder: Client | PackagedEmbedder, name: str, missing: Mapping[str, str]
-    ) -> _Call:
+    ) -> Call:
         """The call that embeds ``missing``, texts by digest."""
         texts = tuple(missing.values())
         counted = sum(map(count_tokens, texts))
@@ -178,7 +178,7 @@ class ModelHub:
 
         document = {"model": name, "texts": list(texts)}
         scope = SHARED_SCOPES[Role.EMBEDDER]
-        return _Call(Role.EMBEDDER, scope, digest_of(name, document), document, worst, send, keep)
+        return Call(Role.EMBEDDER, scope, digest_of(name, document), document, worst, send, keep)
 
     def transcribe(self, audio: bytes, length: float, scope: str) -> Transcript:
         """See ``Models.transcribe``; transcripts are stored by content, whatever the scope."""
@@ -229,8 +229,7 @@ class ModelHub:
         """Lines to print before a run: who runs on what at which price, and the caps."""
         lines = [f"{t.role}: {t.model.model} at {t.model.place}, {t.priced.text}" for t in self.terms]
         lines.append(f"caps of the run: {_caps_text(self._config.caps)}")
-        lines += [f"caps of {role}: {_caps_text(cap)}" for role, cap in self._config.caps.roles.items()]
-        return tuple(lines)
+        return (*lines, *(f"caps of {role}: {_caps_text(cap)}" for role, cap in self._config.caps.roles.items()))
 
     def close(self) -> None:
         """Close connections and the store."""
@@ -255,14 +254,16 @@ class ModelHub:
         with self._alone((role, scope, digest)):
             if (record := self._replies.find(role, scope, digest)) is not None:
                 return record, True
-            self._buy(_Call(role, scope, digest, document, worst, send))
+            self._buy(Call(role, scope, digest, document, worst, send))
             record = self._replies.find(role, scope, digest)
             assert record is not None
             return record, False
 
-    def _buy(self, call: _Call) -> None:
-        model = self._terms[call.role].model
-        ends = self._timing.clock() + model.deadline
+    def _key(self, role: Role) -> str | None:
+        return self._config.key(role)
+
+    def _buy(self, call: Call) -> None:
+        ends = self._timing.clock() + self._terms[call.role].model.deadline
         for attempt in range(1, LOST_ATTEMPTS + 1):
             try:
                 self._attempt(call, max(ends - self._timing.clock(), 1.0))
@@ -273,7 +274,7 @@ class ModelHub:
                     raise ModelError(f"{error}; sent {attempt} times, each booked at its reservation") from None
                 self._timing.sleep(wait)
 
-    def _attempt(self, call: _Call, seconds: float) -> None:
+    def _attempt(self, call: Call, seconds: float) -> None:
         """Reserve, write the intent, send, write the reply, settle. Raises LostInFlight, ModelError, CapReached."""
         model = self._terms[call.role].model
         reservation = self._ledger.reserve(call.role, call.worst, seconds)
@@ -395,5 +396,4 @@ def _usage(reported: Reported | None, estimate: Reported | None, priced: Priced)
 
 
 def _caps_text(cap: Cap) -> str:
-    set_caps = [f"{getattr(cap, m):g} {m}" for m in MEASURES if getattr(cap, m) is not None]
-    return ", ".join(set_caps) or "none"
+    return ", ".join(f"{getattr(cap, m):g} {m}" for m in MEASURES if getattr(cap, m) is not None) or "none"

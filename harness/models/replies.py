@@ -6,6 +6,7 @@ run spent is the sum over this file. One process writes it at a time.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import sqlite3
@@ -21,9 +22,10 @@ from typing import Any
 
 from harness.display import visible
 from harness.errors import UserError
+from harness.models.identity import digest_of
 from harness.models.interface import Role, Usage
 from harness.models.quirks import Learned
-from harness.models.vectors import StoredVector
+from harness.models.vectors import StoredVector, places, sealed
 
 VERSION = 1
 TABLES = """
@@ -35,7 +37,7 @@ CREATE TABLE calls (
     requests INTEGER NOT NULL, prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL,
     reasoning_tokens INTEGER NOT NULL, cached_tokens INTEGER NOT NULL, dollars REAL NOT NULL,
     estimated INTEGER NOT NULL, seconds REAL NOT NULL,
-    note TEXT NOT NULL DEFAULT '', request BLOB NOT NULL, reply BLOB,
+    note TEXT NOT NULL DEFAULT '', request BLOB NOT NULL, reply BLOB, seal TEXT NOT NULL DEFAULT '',
     UNIQUE (role, scope, digest, ordinal)
 );
 CREATE TABLE learned (
@@ -92,6 +94,8 @@ class ReplyStore:
                 if not self._db.execute("PRAGMA user_version").fetchone()[0]:
                     self._db.executescript(f"BEGIN IMMEDIATE; {TABLES} PRAGMA user_version = {VERSION}; COMMIT;")
                 self._db.executescript(VECTORS)
+                if "seal" not in _columns(self._db):  # a file of before there were seals
+                    self._db.execute("ALTER TABLE calls ADD COLUMN seal TEXT NOT NULL DEFAULT ''")
                 self._db.execute("UPDATE calls SET state = 'lost', note = 'interrupted' WHERE state = 'intent'")
             except sqlite3.Error:
                 self._db.close()
@@ -102,6 +106,13 @@ class ReplyStore:
         where = "WHERE role = ? AND scope = ? AND digest = ? AND state = 'reply' ORDER BY ordinal LIMIT 1"
         with self._lock, _clear_errors(self._path):
             return next(_records(self._db, where, (role, scope, digest)), None)
+
+    def refusal(self, role: Role, scope: str, digest: str) -> str | None:
+        """Why the endpoint refused this request, where it did."""
+        where = "WHERE role = ? AND scope = ? AND digest = ? AND state = 'refused' ORDER BY ordinal DESC LIMIT 1"
+        with self._lock, _clear_errors(self._path):
+            found = next(_records(self._db, where, (role, scope, digest)), None)
+        return None if found is None else found.note
 
     def intend(
         self, role: Role, scope: str, digest: str, to: tuple[str, str], request: Any, worst: Usage, seconds: float
@@ -128,7 +139,7 @@ class ReplyStore:
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 self._db.executemany("INSERT OR IGNORE INTO vectors VALUES (?, ?, ?, ?, ?, ?)", rows)
-                self.store(row, usage, seconds, {"vectors": len(rows)})
+                self.store(row, usage, seconds, {"vectors": len(rows), "sha256": sealed(vectors)})
             except BaseException:
                 self._db.execute("ROLLBACK")
                 raise
@@ -158,8 +169,8 @@ class ReplyStore:
         assignments = ", ".join(f"{column} = ?" for column in COSTS.split(", "))
         with self._lock, _clear_errors(self._path):
             self._db.execute(
-                f"UPDATE calls SET state = ?, {assignments}, seconds = ?, note = ?, reply = ? WHERE id = ?",
-                (state, *_costs(usage), seconds, note, reply, row),
+                f"UPDATE calls SET state = ?, {assignments}, seconds = ?, note = ?, reply = ?, seal = ? WHERE id = ?",
+                (state, *_costs(usage), seconds, note, reply, _seal(state, _costs(usage), note, reply), row),
             )
 
     def booked(self) -> Booked:
@@ -237,6 +248,60 @@ def read_calls(path: Path, scope: str = "") -> tuple[CallRecord, ...]:
         return tuple(_records(db, "WHERE substr(scope, 1, ?) = ? ORDER BY id", (len(scope), scope)))
 
 
+def copy_replies(source: Path, target: Path, scopes: Iterable[str]) -> None:
+    """A store at ``target`` with the calls of ``source`` whose scope begins with one of ``scopes``, and all vectors.
+
+    A source that is not there is an empty one. Raises UserError.
+    """
+    ReplyStore(target).close()
+    if not source.exists():
+        return
+    with open_read_only(source) as old, _clear_errors(target), closing(sqlite3.connect(target)) as new:
+        columns = _columns(old)
+        for scope in scopes if columns else ():
+            listed, marks = ", ".join(columns), ", ".join("?" * len(columns))
+            rows = old.execute(f"SELECT {listed} FROM calls WHERE substr(scope, 1, ?) = ?", (len(scope), scope))
+            new.executemany(f"INSERT INTO calls ({listed}) VALUES ({marks})", rows)
+        if _columns(old, "vectors"):
+            new.executemany("INSERT INTO vectors VALUES (?, ?, ?, ?, ?, ?)", old.execute("SELECT * FROM vectors"))
+        new.commit()
+
+
+def checked_calls(path: Path) -> Iterator[tuple[Usage, str]]:
+    """What each call is booked at, in the order sent, and one line on what is wrong with its record, else empty.
+
+    Raises UserError where the file cannot be read at all. A run without the file made no call.
+    """
+    if not path.exists():
+        return
+    with open_read_only(path) as db:
+        if not _has_tables(db):
+            return
+        seal = "seal" if "seal" in _columns(db) else "''"
+        columns = f"role, scope, ordinal, digest, state, note, request, reply, {seal}, {COSTS}"
+        for row in db.execute(f"SELECT {columns} FROM calls ORDER BY id"):
+            role, scope, ordinal, digest, state, note, request, reply, seal, *costs = row
+            problem = _problem(db, digest, request, reply)
+            if seal and seal != _seal(state, costs, note, reply):
+                problem = problem or "is not what was written"
+            yield _usage(costs), f"the {role}'s call {ordinal} at {scope} {problem}" if problem else ""
+
+
+def _problem(db: sqlite3.Connection, digest: str, request: bytes, reply: bytes | None) -> str:
+    try:
+        asked, said = _unpack(request), None if reply is None else _unpack(reply)
+        if digest_of(asked["model"], asked) != digest:
+            return "holds another request than its key names"
+        if said and "sha256" in said:
+            stored = "SELECT vector, prompt_tokens, dollars, estimated, seconds FROM vectors WHERE digest = ?"
+            rows = {d: db.execute(stored, (d,)).fetchone() for d in places(asked["model"], tuple(asked["texts"]))}
+            if None in rows.values() or sealed({d: StoredVector(*row) for d, row in rows.items()}) != said["sha256"]:
+                return "has vectors that are not what was written"
+    except (sqlite3.DatabaseError, KeyError, TypeError, AttributeError):
+        return "is damaged"
+    return ""
+
+
 def booked(db: sqlite3.Connection) -> Booked:
     """Sums by role."""
     if not _has_tables(db):
@@ -258,6 +323,11 @@ def learned(db: sqlite3.Connection) -> Iterator[tuple[tuple[str, str], Learned]]
 def _has_tables(db: sqlite3.Connection) -> bool:
     """A process killed while it made the file leaves an empty one."""
     return bool(db.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _columns(db: sqlite3.Connection, table: str = "calls") -> list[str]:
+    """Names of a table's columns; none where there is no such table."""
+    return [row[1] for row in db.execute(f"PRAGMA table_info({table})")]
 
 
 def _records(db: sqlite3.Connection, where: str, values: tuple[object, ...]) -> Iterator[CallRecord]:
@@ -289,6 +359,12 @@ def _costs(usage: Usage) -> tuple[float, ...]:
 def _usage(costs: list[Any]) -> Usage:
     requests, prompt, completion, reasoning, cached, dollars, estimated = costs
     return Usage(requests, prompt, completion, reasoning, cached, dollars, bool(estimated))
+
+
+def _seal(state: str, costs: Iterable[float], note: str, reply: bytes | None) -> str:
+    """Digest of how a call ended, so that a changed figure or reply is seen."""
+    ended = json.dumps([state, *map(float, costs), note]).encode() + b"\n" + (reply or b"")
+    return hashlib.sha256(ended).hexdigest()
 
 
 def _pack(value: Any) -> bytes:

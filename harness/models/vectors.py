@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -25,6 +26,15 @@ class StoredVector:
 def places(model: str, texts: Sequence[str]) -> dict[str, str]:
     """Distinct texts by the digest that each is stored under, in order."""
     return {digest_of(model, {"embed": text}): text for text in map(utf8, texts)}
+
+
+def sealed(vectors: Mapping[str, StoredVector]) -> str:
+    """Digest over vectors and their costs, so that a changed one is seen."""
+    parts = hashlib.sha256()
+    for digest in sorted(vectors):
+        v = vectors[digest]
+        parts.update(f"{digest} {v.prompt_tokens} {float(v.dollars)} {float(v.seconds)} ".encode() + v.vector)
+    return parts.hexdigest()
 
 
 def shared_out(
