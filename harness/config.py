@@ -119,6 +119,16 @@ def resolve(flags: Mapping[str, object], env: Mapping[str, str], file: Path | No
     return config
 
 
+def recorded(values: Mapping[str, Any], env: Mapping[str, str]) -> Config:
+    """The configuration as a run recorded it; keys come from ``env``. Raises UserError."""
+    try:
+        config = Config.model_validate_json(json.dumps(values), strict=True)
+    except ValidationError as error:
+        raise UserError(f"{_one_line(error, {}, None)}; use the version of the harness that made the run") from None
+    config._environment = dict(env)
+    return config
+
+
 def _check_profile(config: Config) -> None:
     name = config.run.profile
     if name == "offline" or (name in config.profiles and config.profiles[name].roles):

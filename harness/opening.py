@@ -6,11 +6,12 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from harness import recalling
+from harness import __version__, recalling
 from harness.agents.interface import Author, Brief
 from harness.agents.model import ModelAuthor
 from harness.agents.offline import OfflineAuthor
@@ -71,7 +72,7 @@ def searching(
     preflight(config)
     with ExitStack() as cleanup:
         limits = config.limits
-        workers = config.run.workers or os.cpu_count() or 1
+        workers = workers_of(config)
         box = opened_sandbox(config, limits, workers, folder.name)
         cleanup.callback(box.close)
         store = cleanup.enter_context(_store(config, folder, data, box))
@@ -88,26 +89,46 @@ def searching(
             workers,
             progress=watcher.questions,
         )
-        h0 = load_h0(folder / FOLDER)
-        few = sample(data, "development", config.gate.smoke_questions, derive(config.run.seed, 0, "smoke sample"))
-        around = Surroundings(evaluator, few, partial(_earlier, store, config.memory), h0.constitution)
-        yield Search(
-            config=config,
-            data=data,
-            store=store,
-            evaluator=evaluator,
-            models=models,
-            judges=models if config.gate.reviewer else offline_models(),
-            author=_author(config, models, around),
-            h0=h0,
-            words=development_words(data),
-            smoke_questions=few,
-            dynamic=DynamicTests(data, box, models, config.budget, config.run.seed, workers, evaluator.frames),
-            clock=time.time,
-            watcher=watcher,
-            stop_asked=stop_asked,
-            source=source,
-        )
+        search = search_over(config, data, store, box, models, evaluator, watcher, stop_asked)
+        yield replace(search, source=source)
+
+
+def search_over(
+    config: Config,
+    data: Dataset,
+    store: RunStore,
+    box: Sandbox,
+    models: Models,
+    evaluator: Evaluator,
+    watcher: Watcher,
+    stop_asked: Callable[[], bool],
+) -> Search:
+    """A search over parts that are open and fit together; the fixed texts are those of the run's folder."""
+    h0 = load_h0(store.folder / FOLDER)
+    few = sample(data, "development", config.gate.smoke_questions, derive(config.run.seed, 0, "smoke sample"))
+    around = Surroundings(evaluator, few, partial(_earlier, store, config.memory), h0.constitution)
+    budget, seed = config.budget, config.run.seed
+    return Search(
+        config=config,
+        data=data,
+        store=store,
+        evaluator=evaluator,
+        models=models,
+        judges=models if config.gate.reviewer else offline_models(),
+        author=_author(config, models, around),
+        h0=h0,
+        words=development_words(data),
+        smoke_questions=few,
+        dynamic=DynamicTests(data, box, models, budget, seed, workers_of(config), evaluator.frames),
+        clock=time.time,
+        watcher=watcher,
+        stop_asked=stop_asked,
+    )
+
+
+def workers_of(config: Config) -> int:
+    """Containers at work at the same time."""
+    return config.run.workers or os.cpu_count() or 1
 
 
 def opened_sandbox(config: Config, limits: Limits, workers: int, run_id: str) -> Sandbox:
@@ -177,6 +198,7 @@ def _store(config: Config, folder: Path, data: Dataset, box: Sandbox) -> RunStor
         profile=config.run.profile,
         config=config.model_dump(mode="json"),
         data=DataRef(name=data.name, digest=data.digest, path=config.run.data),
+        harness=__version__,
         runtime_digest=box.runtime_digest,
         sandbox=box.label,
         h0=hashes,

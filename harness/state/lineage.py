@@ -165,6 +165,27 @@ class Lineage:
             for oid in listing.decode("ascii").split():
                 yield self.commit_of(oid)
 
+    def copy_to(self, other: Lineage, tips: Sequence[str]) -> None:
+        """Store the commits reachable from ``tips``, and their trees, in another repository.
+
+        Raises LineageError where an object is missing or does not hold what its id says.
+        """
+        copied: set[str] = set()
+        for commit in self.log(*tips):
+            try:
+                found = commit.tree if commit.tree in copied else other.intake(self.read(commit.tree))
+            except IntakeRejected as error:
+                raise LineageError(f"{self.path}: tree {commit.tree} is damaged: {error}; restore a copy") from None
+            copied.add(found)
+            oid = other._objects.write("commit", self._git.read(commit.oid, "commit", COMMIT_BYTES))
+            for wanted, got in ((commit.tree, found), (commit.oid, oid)):
+                if wanted != got:
+                    raise LineageError(f"{self.path}: object {wanted} does not hold what its id says; restore a copy")
+
+    def check(self) -> None:
+        """Raise LineageError naming an object that is damaged or missing; every object is hashed again."""
+        self._git.run("fsck", "--strict", "--no-dangling", "--no-progress")
+
     def close(self) -> None:
         """End the git processes."""
         self._git.close()

@@ -41,6 +41,8 @@ class RunManifest(BaseModel):
     profile: str
     config: Mapping[str, Any]
     data: DataRef
+    harness: str = ""
+    """Version of the harness that made the run; empty where it was not recorded."""
     runtime_digest: str
     sandbox: str
     """Label of the sandbox, with what its probes found to hold."""
