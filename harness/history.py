@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from harness.evaluation.outcomes import Evaluation
 from harness.evaluation.report import figures
 from harness.frontier import point
-from harness.models.replies import read_booked, read_learned
-from harness.outcomes import Closed, Inherited, Measured, Promoted, Proposed, Remembered
-from harness.rounds import reached
+from harness.gate.interface import Decision, Finding, StageVerdict
+from harness.models.interface import Usage
+from harness.models.replies import read_booked, read_calls, read_learned
+from harness.outcomes import (
+    Audited,
+    Closed,
+    Gated,
+    Inherited,
+    Measured,
+    Outcome,
+    Promoted,
+    Proposed,
+    Remembered,
+    TakenIn,
+)
+from harness.rounds import base, reached
 from harness.state.store import RunStore
 
 REPLIES = "replies.db"
@@ -113,6 +127,76 @@ def attempt(store: RunStore, k: int) -> dict[str, Any]:
     if remembered is not None:
         found["attempt"] = remembered.model_dump(mode="json", exclude={"change"})
     return found
+
+
+def reviews(store: RunStore, k: int) -> list[dict[str, Any]]:
+    """What was decided on an attempt, stage by stage: verdict, findings with the lines they name, cost, who decided.
+
+    Seconds are measured; tokens and dollars are those of the stage's calls.
+    """
+    files: Mapping[str, bytes] = {}
+    rows = []
+    for stage, kind in reached(store, k).items():
+        outcome = store.stage(k, stage, kind)
+        if isinstance(outcome, TakenIn) and outcome.tree:
+            files = store.lineage.read(outcome.tree)
+        if outcome is None or stage in ("recall", "remember") or (k == 0 and stage == "intake"):
+            continue
+        verdict = outcome.verdict if isinstance(outcome, Gated | Audited) else None
+        findings = verdict.findings if verdict else ()
+        rows.append(
+            {
+                "iteration": k,
+                "stage": stage,
+                "verdict": "rejected" if outcome.rejected else "revise" if _asks(verdict) else "passed",
+                "decided_by": _who(stage, verdict),
+                "rules": [finding.rule for finding in findings],
+                "findings": [
+                    {**f.model_dump(), "text": _text(files, f)} for f in (verdict.findings if verdict else ())
+                ],
+                "reason": verdict.reason if verdict else _reason(outcome),
+                "cost": _cost(store, k, stage, outcome),
+            }
+        )
+    return rows
+
+
+def _asks(verdict: StageVerdict | None) -> bool:
+    return verdict is not None and verdict.decision is Decision.REVISE
+
+
+def _who(stage: str, verdict: StageVerdict | None) -> str:
+    if verdict is None:
+        return "loop"
+    if verdict.decided_by != "rules":
+        return f"model {verdict.decided_by}"
+    return "dynamic tests" if base(stage) == "dynamic" else "rules"
+
+
+def _reason(outcome: Outcome) -> str:
+    if isinstance(outcome, Measured) and outcome.reasons:
+        return "; ".join(outcome.reasons)
+    return outcome.summary
+
+
+def _text(files: Mapping[str, bytes], finding: Finding) -> str:
+    """The candidate's own line that a finding names; empty where it names none."""
+    lines = files.get(finding.path, b"").decode("utf-8", "replace").split("\n")
+    return lines[finding.line - 1].strip() if 0 < finding.line <= len(lines) else ""
+
+
+def _cost(store: RunStore, k: int, stage: str, outcome: Outcome) -> dict[str, float]:
+    if isinstance(outcome, Measured):
+        e = outcome.evaluation
+        tokens = sum(item.tokens for item in e.items) + e.construction.tokens
+        dollars = sum(c.dollars for i in e.items for c in (i.retrieval, i.answering, i.verification))
+        return {"seconds": e.wall_seconds, "tokens": tokens, "dollars": dollars + e.construction.dollars}
+    turn = stage.removeprefix(base(stage)).lstrip("-") or "0"
+    scope = {"reviewer": f"review/{turn}", "propose": "propose/", "revise": f"revise/{turn}/"}.get(base(stage))
+    calls = read_calls(store.folder / REPLIES, f"{k:04d}/{scope}") if scope else ()
+    spent = sum((call.usage for call in calls), Usage())
+    seconds = outcome.verdict.seconds if isinstance(outcome, Gated | Audited) else sum(c.seconds for c in calls)
+    return {"seconds": seconds, "tokens": spent.prompt_tokens + spent.completion_tokens, "dollars": spent.dollars}
 
 
 def standing(store: RunStore) -> list[dict[str, Any]]:

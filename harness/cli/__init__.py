@@ -26,6 +26,8 @@ MODULES = {
     "report": "report",
     "view": "report",
     "plot": "report",
+    "replay": "replay",
+    "audit": "audit",
     "evaluate": "measure",
     "ablate": "ablate",
     "ask": "ask",

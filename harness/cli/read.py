@@ -5,13 +5,13 @@ from __future__ import annotations
 import click
 
 from harness import history
+from harness.auditing import verify_run
 from harness.cli.options import console, json_option, print_json, reading, run_option
 from harness.cli.tables import OFFLINE, print_attempt, print_frontier, print_log
 from harness.display import visible
 from harness.errors import UserError
 from harness.rounds import taken_in
 from harness.state.store import RunStore
-from harness.state.verify import verify_chain
 
 
 @click.command()
@@ -26,7 +26,7 @@ def status(context: click.Context, verify: bool, run_name: str | None, as_json: 
         folder = store.folder
     problems: tuple[str, ...] = ()
     if verify:
-        report = verify_chain(folder)
+        report = verify_run(folder)
         problems = report.problems
         facts["audit"] = "whole" if report.ok else list(problems)
         facts["audit_lines"], facts["audited_commits"] = report.lines, report.commits

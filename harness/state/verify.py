@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import UserError
-from harness.state.audit import FIRST
+from harness.state.audit import FIRST, canonical
+from harness.state.folder import AUDIT, MEMORY
+from harness.state.plumbing import LineageError
+from harness.state.records import REMEDY
 from harness.state.store import RunStore
 
 HEAD_TRAILER = "Audit-Head"
@@ -33,7 +36,8 @@ def verify_chain(folder: Path) -> ChainReport:
     try:
         with RunStore.open(folder, write=False) as store:
             commits, problems = _commits(store)
-            return ChainReport(len(store.audit()), store.head, commits, (*_outcomes(store), *_refs(store), *problems))
+            found = (*_outcomes(store), *_files(store), *_refs(store), *problems)
+            return ChainReport(len(store.audit()), store.head, commits, found)
     except UserError as error:
         return ChainReport(0, FIRST, 0, (str(error),))
 
@@ -46,6 +50,18 @@ def _outcomes(store: RunStore) -> Iterator[str]:
             yield str(error)
 
 
+def _files(store: RunStore) -> Iterator[str]:
+    """The line files may lack what a kill kept from them, and hold nothing else: a torn line begins as it should."""
+    lines = [line.text() for line in store.audit()]
+    memory = [canonical(attempt.model_dump(mode="json")) for attempt in store.attempts()]
+    for name, texts in ((AUDIT, lines), (MEMORY, memory)):
+        path = store.folder / name
+        content, whole = path.read_bytes(), "".join(f"{text}\n" for text in texts).encode("ascii")
+        if not whole.startswith(content):
+            line = content.count(b"\n") + 1
+            yield f"{path}: line {line} is torn, and not as a kill would tear it: {REMEDY}"
+
+
 def _refs(store: RunStore) -> Iterator[str]:
     found = store.lineage.refs()
     wanted = store.refs()
@@ -55,9 +71,13 @@ def _refs(store: RunStore) -> Iterator[str]:
 
 
 def _commits(store: RunStore) -> tuple[int, list[str]]:
-    """Commits reachable from the run's references; each must quote a head that the chain has."""
+    """Commits reachable from the run's references; each must quote a head that the chain has. All are hashed."""
     heads = {FIRST, *(line.hash for line in store.audit())}
     count, problems = 0, []
+    try:
+        store.lineage.check()
+    except LineageError as error:
+        problems.append(str(error))
     for commit in store.lineage.log(*sorted(set(store.refs().values()))):
         count += 1
         quoted = commit.trailers.get(HEAD_TRAILER)
