@@ -32,6 +32,8 @@ from meta_memory.records import Attempt
 T = TypeVar("T", bound=BaseModel)
 SMALL = 65_536
 """Outcomes whose JSON is shorter are kept in memory once seen."""
+LARGE = 8
+"""Outcomes of that size and more which are kept parsed."""
 
 
 class RunStore:
@@ -57,6 +59,7 @@ class RunStore:
         self._clock = clock
         self._cleanup = ExitStack()
         self._small: dict[tuple[int, str], BaseModel] = {}
+        self._large: dict[tuple[int, str], BaseModel] = {}
         self._audit = LineFile(folder / places.AUDIT)
         self._memory = LineFile(folder / places.MEMORY)
 
@@ -164,8 +167,7 @@ class RunStore:
         with database.naming(self.folder / database.NAME):
             self._connection.execute("INSERT INTO stage VALUES (?, ?, ?, ?, ?, ?)", row)
         self._records.add(line, row[3], remembered)
-        if len(text) < SMALL:
-            self._small[iteration, stage] = outcome
+        self._keep((iteration, stage), text, outcome)
         self._complete(wanted)
         return line
 
@@ -213,14 +215,22 @@ class RunStore:
         number = self._records.numbers.get(key)
         if number is None:
             return None
-        kept = self._small.get(key)
+        kept = self._small.get(key) or self._large.get(key)
         if isinstance(kept, kind):
             return kept
         text = self.outcome_text(number)
         outcome = _parse(kind, text, self.folder / database.NAME)
+        self._keep(key, text, outcome)
+        return outcome
+
+    def _keep(self, key: tuple[int, str], text: str, outcome: BaseModel) -> None:
+        """All small outcomes and the last few large ones stay parsed: an iteration asks for the same ones often."""
         if len(text) < SMALL:
             self._small[key] = outcome
-        return outcome
+            return
+        self._large[key] = outcome
+        if len(self._large) > LARGE:
+            del self._large[next(iter(self._large))]
 
     def outcome_text(self, number: int) -> str:
         """The outcome of an audit line as stored (JSON). Raises UserError where it is not what was committed."""
