@@ -14,6 +14,7 @@ from harness.cli.options import console, json_option, print_json, reading, run_f
 from harness.cli.read import known
 from harness.display import cell, visible
 from harness.outcomes import STAGES
+from harness.rounds import base
 from harness.state.verify import ChainReport
 
 DECIDING = tuple(stage for stage in STAGES if stage not in ("recall", "remember"))
@@ -24,8 +25,8 @@ REASON = 300
 @click.argument("k", type=int, required=False)
 @run_option
 @click.option("--rule", metavar="ID", help="Only verdicts with a finding against this rule, for example S03.")
-@click.option("--verdict", type=click.Choice(["passed", "rejected"]), help="Only these.")
-@click.option("--stage", type=click.Choice(DECIDING), help="Only this stage.")
+@click.option("--verdict", type=click.Choice(["passed", "revise", "rejected"]), help="Only these.")
+@click.option("--stage", type=click.Choice(DECIDING), help="Only this stage, in every round.")
 @click.option("--verify", is_flag=True, help="Check the whole record instead; exit 1 where anything was changed.")
 @json_option
 @click.pass_context
@@ -55,7 +56,7 @@ def audit(
         for row in rows
         if (rule is None or rule.upper() in row["rules"])
         and (verdict is None or row["verdict"] == verdict)
-        and (stage is None or row["stage"] == stage)
+        and (stage is None or base(row["stage"]) == stage)
     ]
     if as_json:
         print_json({"reviews": wanted})
@@ -72,7 +73,7 @@ def audit(
 
 
 def _print_review(out: Console, row: dict[str, Any]) -> None:
-    mark = Text("rejected", style="red") if row["verdict"] == "rejected" else Text("passed  ", style="green")
+    mark = Text(f"{row['verdict']:<8}", style={"rejected": "red", "revise": "yellow"}.get(row["verdict"], "green"))
     head = Text(f"  {row['stage']:<11}") + mark + Text(f"  by {visible(row['decided_by'], 80)}, {_cost(row['cost'])}")
     out.print(head, soft_wrap=True)
     for finding in row["findings"]:

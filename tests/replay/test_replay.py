@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from harness.auditing import verify_run
+from harness.cli import cli
 from harness.errors import UserError
 from harness.outcomes import Measured, TakenIn
 from harness.replay.comparing import differences
@@ -100,6 +102,14 @@ def test_the_first_difference_names_stage_question_and_field(finished: Path) -> 
     (found,) = differences({"develop": measured}, {"develop": measured.model_copy(update={"evaluation": evaluation})})
     assert (found.stage, found.question, found.field, found.now) == ("develop", items[1].question, "choice", "'Z'")
     assert "develop" in found.line() and items[1].question in found.line()
+
+
+def test_reviews_are_told_by_stage(finished: Path) -> None:
+    told = CliRunner().invoke(cli, ["audit", "1", "--run", str(finished), "--stage", "dynamic", "--json"])
+    (review,) = json.loads(told.output)["reviews"]
+    assert (review["stage"], review["decided_by"]) == ("dynamic", "dynamic tests") and review["cost"]["seconds"] > 0
+    plain = CliRunner().invoke(cli, ["audit", "--run", str(finished)])
+    assert plain.exit_code == 0 and "0001" in plain.output and "by loop" in plain.output
 
 
 def test_a_changed_byte_is_named(finished: Path, tmp_path: Path) -> None:
