@@ -173,6 +173,9 @@ def test_attempts_of_models_replay_without_asking(endpoint: Endpoint, few_data: 
     for k in (1, 2, 3):
         assert replay(folder, k, Order()).differences == ()
     assert endpoint.requests == []
+    live = replay(folder, 2, Order(live=True))  # this time something usable comes back
+    assert live.differences[0].stage == "propose" and endpoint.requests
+    endpoint.requests.clear()
 
     with sqlite3.connect(folder / "replies.db") as db:
         row, blob = db.execute("SELECT id, reply FROM calls WHERE scope LIKE '0002/propose%'").fetchone()
