@@ -110,22 +110,25 @@ class Lines:
 class Victim:
     """A process forked within is what the kernel takes under memory pressure, not the one that holds the stream."""
 
+    FILE = "/proc/self/oom_score_adj"
+
     def __init__(self) -> None:
-        self._file: int | None = None
+        self._own = b""
         with contextlib.suppress(OSError):
-            self._file = os.open("/proc/self/oom_score_adj", os.O_RDWR)
-            self._own = os.pread(self._file, 8, 0)
+            self._own = Path(self.FILE).read_bytes()
 
     def __enter__(self) -> None:
         self._write(b"1000")
 
     def __exit__(self, *error: object) -> None:
-        self._write(self._own if self._file is not None else b"")
+        self._write(self._own)
 
     def _write(self, score: bytes) -> None:
-        if self._file is not None:
-            with contextlib.suppress(OSError):
-                os.pwrite(self._file, score, 0)
+        """By a descriptor that is closed again: the candidate is to hold none but the protocol's."""
+        with contextlib.suppress(OSError):
+            number = os.open(self.FILE, os.O_WRONLY)
+            os.write(number, score)
+            os.close(number)
 
 
 class Runner:
