@@ -61,7 +61,7 @@ def test_a_failure_costs_one_question(lab: Laboratory, body: str, verdict: str, 
     assert (first.verdict, second.verdict, third.verdict) == (OK, verdict, OK), outcome
     assert detail in second.detail
     assert second.answer is None
-    assert time.monotonic() - began < 4.5
+    assert time.monotonic() - began < 30  # half of what the sleepers wait; how fast it is, the benchmarks tell
 
 
 @pytest.mark.parametrize("where", ["init", "observe"])
