@@ -38,9 +38,6 @@ MADV_COLLAPSE = 25
 MANY = 8
 """With so many questions, and each time their number has doubled, it pays to have the memory put in large pages."""
 
-SELDOM = 50_000
-"""New objects between two searches for garbage in cycles: a child seldom lives to see one, and each copies pages."""
-
 
 class Lines:
     """The protocol's two ends: raw reads into a block of its own, and a private descriptor for writing."""
@@ -107,30 +104,6 @@ class Lines:
             self._buffer.extend(bytes(unread))
 
 
-class Victim:
-    """A process forked within is what the kernel takes under memory pressure, not the one that holds the stream."""
-
-    FILE = "/proc/self/oom_score_adj"
-
-    def __init__(self) -> None:
-        self._own = b""
-        with contextlib.suppress(OSError):
-            self._own = Path(self.FILE).read_bytes()
-
-    def __enter__(self) -> None:
-        self._write(b"1000")
-
-    def __exit__(self, *error: object) -> None:
-        self._write(self._own)
-
-    def _write(self, score: bytes) -> None:
-        """By a descriptor that is closed again: the candidate is to hold none but the protocol's."""
-        with contextlib.suppress(OSError):
-            number = os.open(self.FILE, os.O_WRONLY)
-            os.write(number, score)
-            os.close(number)
-
-
 class Runner:
     """Holds the candidate's policy and carries out the host's commands."""
 
@@ -140,7 +113,6 @@ class Runner:
         self._setup: Setup = wire.setup_from_json(start["setup"])
         self._seen: set[int] = set()
         self._asked = 0
-        self._victim = Victim()
         seed_everything(self._setup.seed)
         self._policy = load(start["files"]).Policy(self._setup)
 
@@ -161,10 +133,9 @@ class Runner:
         self._asked += 1
         if self._asked >= MANY and self._asked.bit_count() == 1:
             collapse()
-        with self._victim:
-            child = os.fork()
-            if child == 0:
-                self._child(message)
+        child = os.fork()
+        if child == 0:
+            self._child(message)
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         gc.unfreeze()
         kill_strays()
@@ -175,6 +146,7 @@ class Runner:
         status = 1
         self._lines.owner = os.getpid()
         try:
+            volunteer_for_oom()
             query = wire.query_from_json(message)
             self._lines.write(self._answer_line(self._drive(self._policy.answer(query)), query))
             status = 0
@@ -300,6 +272,14 @@ def flush() -> None:
             stream.flush()
 
 
+def volunteer_for_oom() -> None:
+    """Under memory pressure the kernel takes the child, not the parent that holds the stream."""
+    with contextlib.suppress(OSError):
+        number = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
+        os.write(number, b"1000")
+        os.close(number)
+
+
 def kill_strays() -> None:
     """End what a child left running, until none is left. Only as the sandbox's user in a pid namespace of its own (a
     low pid)."""
@@ -337,7 +317,6 @@ def main(preloaded: Sequence[str]) -> None:
     sink = os.dup(1)
     os.dup2(2, 1)
     lines = Lines(0, sink)
-    gc.set_threshold(SELDOM)
     for name in (*preloaded, "numpy.random", "simplemma"):
         import_module(name)
     libc = " ".join(platform.libc_ver())
