@@ -13,7 +13,7 @@ from pathlib import Path
 from harness import stages
 from harness.display import visible
 from harness.errors import UserError
-from harness.models.replies import checked_calls
+from harness.models.replies import REPLIES, checked_calls
 from harness.outcomes import Audited, Gated, Measured, Promoted, Remembered, TakenIn
 from harness.rounds import named, taken_in
 from harness.state.intake import IntakeRejected
@@ -22,7 +22,6 @@ from harness.state.verify import ChainReport, verify_chain
 from principles.h0 import H0Error, verify
 from sandbox.bundle import make_bundle
 
-REPLIES = "replies.db"
 CENT = 1e-6
 """US dollars by which sums of the same floats may differ."""
 
@@ -98,7 +97,8 @@ def _measured(store: RunStore, k: int, name: str, measured: Measured, taken: Tak
             yield f"attempt {k}: {name} was measured on {what} {found[:12]}, reviewed or recorded is {wanted[:12]}"
     if k == 0:
         return  # the starting policy is given, not proposed: nothing reviews it
-    for check in (named(name, taken.turn if taken else 0) for name in _gate(store)):
+    checks = stages.gate(store.manifest.config.get("gate", {}).get("checks", "all"))
+    for check in (named(check.__name__, taken.turn if taken else 0) for check in checks):
         gated = store.stage(k, check, Gated)
         if gated is None or gated.rejected or gated.verdict.decision != "approve" or not _before(store, k, check, name):
             yield f"attempt {k}: {name} was measured without an approval by {check} before it"
@@ -108,12 +108,6 @@ def _measured(store: RunStore, k: int, name: str, measured: Measured, taken: Tak
             yield f"attempt {k}: a validation was spent although develop had not accepted it"
         if audited is None or audited.rejected or not _before(store, k, "audit", name):
             yield f"attempt {k}: a validation was spent without an approval by the audit of the result"
-
-
-def _gate(store: RunStore) -> tuple[str, ...]:
-    """The checks that this run's gate has; one without a gate still must see a candidate run."""
-    whole = store.manifest.config.get("gate", {}).get("checks", "all") == "all"
-    return tuple(check.__name__ for check in stages.GATE) if whole else ("smoke",)
 
 
 def _before(store: RunStore, k: int, first: str, then: str) -> bool:

@@ -10,7 +10,7 @@ from harness.evaluation.report import figures
 from harness.frontier import point
 from harness.gate.interface import Decision, Finding, StageVerdict
 from harness.models.interface import Usage
-from harness.models.replies import read_booked, read_calls, read_learned
+from harness.models.replies import REPLIES, read_booked, read_calls, read_learned
 from harness.outcomes import (
     Audited,
     Closed,
@@ -26,7 +26,8 @@ from harness.outcomes import (
 from harness.rounds import base, reached
 from harness.state.store import RunStore
 
-REPLIES = "replies.db"
+OFFLINE = "offline profile: no language model was called; these are not language-model results"
+"""Stands beside the figures of a run without models."""
 
 
 def frontier(store: RunStore) -> tuple[int, ...]:
@@ -123,7 +124,7 @@ def attempt(store: RunStore, k: int) -> dict[str, Any]:
         if isinstance(outcome, Measured):
             row["figures"] = figures(outcome.evaluation)
         found["stages"][name] = row
-    remembered = next((a for a in store.attempts() if a.iteration == k), None)
+    remembered = store.attempt(k)
     if remembered is not None:
         found["attempt"] = remembered.model_dump(mode="json", exclude={"change"})
     return found
@@ -151,9 +152,7 @@ def reviews(store: RunStore, k: int) -> list[dict[str, Any]]:
                 "verdict": "rejected" if outcome.rejected else "revise" if _asks(verdict) else "passed",
                 "decided_by": _who(stage, verdict),
                 "rules": [finding.rule for finding in findings],
-                "findings": [
-                    {**f.model_dump(), "text": _text(files, f)} for f in (verdict.findings if verdict else ())
-                ],
+                "findings": [{**finding.model_dump(), "text": _text(files, finding)} for finding in findings],
                 "reason": verdict.reason if verdict else _reason(outcome),
                 "cost": _cost(store, k, stage, outcome),
             }

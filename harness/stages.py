@@ -108,7 +108,8 @@ def recall(s: Search, k: int) -> Recalled:
     """Choose the parent on the frontier, and what the author is shown of earlier attempts."""
 
     def work() -> Recalled:
-        shown = s.recall(parent := choose_parent(s, k), s.first_of(k))
+        parent = choose_parent(s, k)
+        shown = s.recall(parent, s.first_of(k))
         return Recalled(
             summary=f"parent {parent:04d}; recalled: {', '.join(a.label for a in shown) or 'nothing'}",
             parent=parent,
@@ -292,9 +293,9 @@ def _required(s: Search, k: int, candidate: TakenIn) -> tuple[Finding, ...]:
 GATE: tuple[Callable[[Search, int, TakenIn], Gated], ...] = (static, duplicates, smoke, dynamic, reviewer)
 
 
-def gate(s: Search) -> tuple[Callable[[Search, int, TakenIn], Gated], ...]:
-    """The stages of the gate in this run: all, or, where the gate is off, whether a candidate runs at all."""
-    return GATE if s.config.gate.checks == "all" else (smoke,)
+def gate(checks: str) -> tuple[Callable[[Search, int, TakenIn], Gated], ...]:
+    """The stages by ``gate.checks``: all, or, where the gate is off, whether a candidate runs at all."""
+    return GATE if checks == "all" else (smoke,)
 
 
 def changes_asked(s: Search, k: int, candidate: TakenIn) -> bool:

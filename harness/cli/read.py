@@ -7,7 +7,7 @@ import click
 from harness import history
 from harness.auditing import verify_run
 from harness.cli.options import console, json_option, print_json, reading, run_option
-from harness.cli.tables import OFFLINE, print_attempt, print_frontier, print_log
+from harness.cli.tables import print_attempt, print_frontier, print_log
 from harness.display import visible
 from harness.errors import UserError
 from harness.rounds import taken_in
@@ -37,7 +37,7 @@ def status(context: click.Context, verify: bool, run_name: str | None, as_json: 
         for name, value in facts.items():
             out.print(f"{name.replace('_', ' '):<18} {visible(_plain(value), 200)}", markup=False)
         if facts["offline"]:
-            out.print(OFFLINE, style="yellow")
+            out.print(history.OFFLINE, style="yellow")
     context.exit(1 if problems else 0)
 
 
@@ -54,7 +54,7 @@ def log(run_name: str | None, as_json: bool) -> None:
         return
     print_log(console(), rows)
     if offline:
-        console().print(OFFLINE, style="yellow")
+        console().print(history.OFFLINE, style="yellow")
 
 
 @click.command()
@@ -97,7 +97,7 @@ def frontier(run_name: str | None, as_json: bool) -> None:
         out = console()
         print_frontier(out, store)
         if store.manifest.profile == "offline":
-            out.print(OFFLINE, style="yellow")
+            out.print(history.OFFLINE, style="yellow")
 
 
 def known(store: RunStore, k: int) -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from harness.cli.options import reading, run_folder, run_option
-from harness.cli.tables import OFFLINE
 from harness.display import visible
 from harness.errors import UserError
+from harness.history import OFFLINE
 from harness.report.live import View
 from harness.report.page import Report
 from harness.report.plot import KINDS, can_png

@@ -20,7 +20,6 @@ LINE = 110
 """Characters of a cause in a table; ``show`` has all of it."""
 WIDE = 110
 """Columns from which on the log has room for causes."""
-OFFLINE = "offline profile: no language model was called; these are not language-model results"
 
 
 def percent(share: float | None) -> str:
@@ -54,7 +53,7 @@ def closing_report(out: Console, store: RunStore, stopped: str) -> None:
     elif not stopped:
         out.print("the data has no test split; nothing was measured on one", markup=False)
     if facts["offline"]:
-        out.print(OFFLINE, style="yellow")
+        out.print(history.OFFLINE, style="yellow")
     out.print("look next: harness log, harness show K, harness diff 0 K, harness frontier;", markup=False)
     out.print(
         f"git history: git --git-dir {store.folder / 'lineage.git'} log --graph --all", markup=False, soft_wrap=True

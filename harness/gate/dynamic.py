@@ -165,9 +165,8 @@ class DynamicTests:
         return [finding for finding in found if finding.rule != "X06" or not words]
 
     def _run(self, bundle: Bundle, runs: Mapping[str, Variant], scope: str) -> dict[str, Seen]:
-        with ThreadPoolExecutor(
-            max_workers=max(1, min(self.workers + 1, len(runs)))
-        ) as pool:  # each waits half its time
+        at_once = max(1, min(self.workers + 1, len(runs)))  # each waits for the host half of its time
+        with ThreadPoolExecutor(max_workers=at_once) as pool:
             seen = pool.map(lambda name: self.trials.run(bundle, runs[name], f"{scope}/{name}"), runs)
             return dict(zip(runs, seen, strict=True))
 

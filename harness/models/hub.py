@@ -33,7 +33,7 @@ from harness.models.interface import (
 from harness.models.ledger import MEASURES, Ledger
 from harness.models.prices import Priced, price_of
 from harness.models.quirks import Learned, Quirks
-from harness.models.replies import CallRecord, ReplyStore
+from harness.models.replies import REPLIES, CallRecord, ReplyStore
 from harness.models.vectors import gathered, places, shared_out
 from harness.models.wire import Reported
 from harness.settings import Cap, RoleModel
@@ -87,7 +87,7 @@ class ModelHub:
             if (model := config.role(role)) is not None
         }
         self._keys = {role: self._key(role) for role in self._terms}
-        self._replies = ReplyStore(folder / "replies.db")
+        self._replies = ReplyStore(folder / REPLIES)
         self._ledger = Ledger(config.caps, self._replies.booked())
         self._quirks: dict[tuple[str, str], Quirks] = {}
         self._clients: dict[Role, Client] = {}

@@ -27,6 +27,8 @@ from harness.models.interface import Role, Usage
 from harness.models.quirks import Learned
 from harness.models.vectors import StoredVector, places, sealed
 
+REPLIES = "replies.db"
+"""The file's name in a run's folder."""
 VERSION = 1
 TABLES = """
 CREATE TABLE calls (
@@ -211,7 +213,7 @@ def open_read_only(path: Path) -> Iterator[sqlite3.Connection]:
             raise UserError(f"{path}: there is no such file")
         address = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
         if log.exists() and log.stat().st_size:
-            copy = Path(scratch, "replies.db")
+            copy = Path(scratch, REPLIES)
             shutil.copyfile(path, copy)
             shutil.copyfile(log, f"{copy}-wal")
             address = copy.as_uri()

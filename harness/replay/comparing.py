@@ -18,8 +18,10 @@ from harness.outcomes import STAGES, Measured, Outcome, TakenIn
 from harness.rounds import base
 from harness.state.store import RunStore
 
+ITEM_SECONDS = ("seconds", "policy_seconds", "model_seconds", "embed_seconds", "frame_seconds")
+"""What is measured of one question."""
 LEFT_OUT = frozenset(
-    {"seconds", "policy_seconds", "model_seconds", "embed_seconds", "frame_seconds", "observe_seconds", "wall_seconds"}
+    {*ITEM_SECONDS, "observe_seconds", "wall_seconds"}
     | {"started", "commit", "refs", "sandbox", "logs"}
     | {"spent_tokens", "spent_dollars", "search_tokens", "search_dollars"}
 )
@@ -119,7 +121,7 @@ def outcomes(store: RunStore, k: int) -> dict[str, BaseModel]:
     for iteration, stage in store.stages():
         if iteration == k and (kind := _kind(stage)) and (outcome := store.stage(k, stage, kind)) is not None:
             found[stage] = outcome
-    remembered = next((a for a in store.attempts() if a.iteration == k), None)
+    remembered = store.attempt(k)
     return {**found, "memory": remembered} if remembered else found
 
 

@@ -18,8 +18,9 @@ from harness.errors import UserError
 from harness.evaluation.executor import Evaluator
 from harness.evaluation.outcomes import Evaluation, Item
 from harness.models.hub import SHARED_SCOPES
-from harness.models.replies import copy_replies
+from harness.models.replies import REPLIES, copy_replies
 from harness.outcomes import Measured, Recalled
+from harness.replay.comparing import ITEM_SECONDS
 from harness.rounds import base, intakes
 from harness.state import database, folder, manifest
 from harness.state.lineage import Lineage
@@ -28,10 +29,8 @@ from principles.h0 import FOLDER, H0Error, verify
 from sandbox.interface import Bundle
 
 Part = Literal["gate", "develop", "validate"]
-REPLIES = "replies.db"
 Seconds = Mapping[str, Mapping[str, float]]
 """Measured seconds by question and field."""
-MEASURED = ("seconds", "policy_seconds", "model_seconds", "embed_seconds", "frame_seconds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +104,7 @@ def _copy_state(run: RunStore, lines: int, into: Path) -> None:
 def _seconds(run: RunStore, k: int, name: str) -> Seconds:
     measured = run.stage(k, name, Measured)
     items = measured.evaluation.items if measured else ()
-    return {item.question: {field: getattr(item, field) for field in MEASURED} for item in items}
+    return {item.question: {field: getattr(item, field) for field in ITEM_SECONDS} for item in items}
 
 
 class TimedEvaluator(Evaluator):
@@ -141,8 +140,7 @@ def find_data(run: manifest.RunManifest, at: Path, named: Path | None) -> Path:
 
     A data set is known by its digest, wherever it lies. ``at`` is the run's folder: its data may have moved with it.
     """
-    recorded = Path(run.data.path)
-    roots = [named, *_folders(named)] if named else [recorded, at.parent.parent / recorded]
+    roots = [named, *_folders(named)] if named else manifest.data_places(run, at)
     other = ""
     for root in roots:
         try:
@@ -153,7 +151,7 @@ def find_data(run: manifest.RunManifest, at: Path, named: Path | None) -> Path:
             return root
         other = other or f" ({root} holds another one, digest {digest[:12]})"
     raise UserError(
-        f"data {run.data.name} with digest {run.data.digest[:12]} is not at {named or recorded}{other}; "
+        f"data {run.data.name} with digest {run.data.digest[:12]} is not at {named or run.data.path}{other}; "
         "name the folder that holds it with --data"
     )
 

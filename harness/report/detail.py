@@ -43,7 +43,7 @@ def detail(
     taken = taken_in(store, k)
     proposal = proposed.proposal if proposed else None
     malformed = proposed.malformed if proposed else None
-    attempt = next((a for a in store.attempts() if a.iteration == k), None)
+    attempt = store.attempt(k)
     difference, note = _difference(store, row, taken)
     return {
         "hypothesis": _hypothesis(proposal.hypothesis) if proposal else [],

@@ -11,7 +11,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from harness import __version__
+from harness import __version__, history
 from harness.evaluation.outcomes import Evaluation
 from harness.outcomes import Measured
 from harness.report import charts
@@ -19,7 +19,7 @@ from harness.report.detail import detail, rule_titles
 from harness.report.questions import Questions, find_data, tells_correctness
 from harness.report.safe import cleaned, embedded, packed
 from harness.report.spend import seconds_by_stage, spent, tokens_by_part
-from harness.report.story import OFFLINE, Reader, Story
+from harness.report.story import Reader, Story
 from harness.state.store import RunStore
 
 ASSETS = Path(__file__).resolve().parent / "assets"
@@ -112,7 +112,7 @@ def render(store: RunStore, story: Story, details: dict[str, str], live: str) ->
         style=Markup(style),
         script=Markup(script),
         story=story,
-        offline_label=OFFLINE,
+        offline_label=history.OFFLINE,
         version=__version__,
         kinds={row.iteration: charts.kind(row) for row in story.rows},
         lineage=charts.lineage(story),

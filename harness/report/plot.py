@@ -9,12 +9,13 @@ from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
 
+from harness import history
 from harness.errors import UserError
 from harness.report import charts
 from harness.report.drawing import Drawing
 from harness.report.page import ASSETS
 from harness.report.spend import seconds_by_stage, spent
-from harness.report.story import OFFLINE, Figures, Reader, Row, Story
+from harness.report.story import Figures, Reader, Row, Story
 from harness.state.store import RunStore
 
 KINDS = ("lineage", "frontier", "cost")
@@ -59,7 +60,7 @@ def plot(store: RunStore, kind: str, out: Path) -> list[Path]:
 
 
 def _notes(story: Story) -> list[str]:
-    return [f"run {story.name[:60]}", *([OFFLINE] if story.offline else [])]
+    return [f"run {story.name[:60]}", *([history.OFFLINE] if story.offline else [])]
 
 
 def _written(

@@ -16,7 +16,7 @@ from harness.data.native import Dataset, load
 from harness.errors import UserError
 from harness.evaluation.outcomes import Evaluation, Item
 from harness.report.safe import cleaned, shown
-from harness.state.manifest import RunManifest
+from harness.state.manifest import RunManifest, data_places
 from harness.state.store import RunStore
 from policies.blocks.memory import window_text
 from sandbox.interface import Verdict
@@ -37,7 +37,7 @@ SPLIT = "development"
 def find_data(store: RunStore, named: Path | None) -> tuple[Dataset | None, str]:
     """The run's data set and, where it is not at hand, why not. Raises UserError for a named one that is another."""
     run = store.manifest
-    places = [named] if named else [Path(run.data.path), store.folder.absolute().parent.parent / run.data.path]
+    places = [named] if named else data_places(run, store.folder)
     for place in places:
         if not (place / "manifest.json").is_file():
             continue

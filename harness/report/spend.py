@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from harness.evaluation.outcomes import Cost
-from harness.history import REPLIES
-from harness.models.replies import open_read_only
+from harness.models.replies import REPLIES, open_read_only
 from harness.report.safe import line
 from harness.report.story import Row
 from harness.rounds import base

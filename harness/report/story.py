@@ -18,7 +18,6 @@ from harness.state.store import RunStore
 from meta_memory.records import Attempt
 from sandbox.interface import Verdict
 
-OFFLINE = "offline profile: no language model was called; these are not language-model results"
 RUNNING = "running"
 """Outcome of an iteration that is not closed."""
 START = "start"

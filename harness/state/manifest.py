@@ -78,3 +78,9 @@ def read_manifest(folder: Path) -> RunManifest:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise UserError(f"{path} is damaged ({where}: {first['msg']}); restore it, or start a new run") from None
+
+
+def data_places(run: RunManifest, folder: Path) -> tuple[Path, Path]:
+    """Where the run's data may lie: where the run had it, and beside the run's folder, if both have moved together."""
+    recorded = Path(run.data.path)
+    return recorded, folder.absolute().parent.parent / recorded

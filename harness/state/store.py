@@ -253,6 +253,10 @@ class RunStore:
         """Every remembered attempt, in order."""
         return tuple(self._records.attempts)
 
+    def attempt(self, iteration: int) -> Attempt | None:
+        """The remembered attempt of an iteration; None where it is not closed."""
+        return next((attempt for attempt in self._records.attempts if attempt.iteration == iteration), None)
+
     def refs(self) -> dict[str, str]:
         """The git references of the run, also where a kill kept git from having them."""
         return {name: oid for name, oid in self._records.refs.items() if oid is not None}
