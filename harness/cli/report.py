@@ -14,6 +14,7 @@ from harness.report.live import View
 from harness.report.page import Report
 from harness.report.plot import KINDS, can_png
 from harness.report.plot import plot as write_plots
+from harness.state.folder import write_whole
 
 PORT = 8765
 data_option = click.option(
@@ -35,7 +36,7 @@ def report(run_name: str | None, out: Path | None, data: Path | None) -> None:
         offline, name = store.manifest.profile == "offline", store.folder.resolve().name
     target = out or Path(f"{name}.html")
     try:
-        target.write_bytes(page)
+        write_whole(target, page)
     except OSError as error:
         raise UserError(f"{target} cannot be written ({error.strerror}); name another file with --out") from None
     click.echo(f"{visible(str(target))}: {len(page) / 1e6:.1f} MB; open it in a browser")

@@ -14,6 +14,7 @@ from harness.errors import UserError
 from harness.evaluation.executor import gold_of, mark
 from harness.evaluation.outcomes import Cost, Evaluation, Record
 from harness.evaluation.sampling import Sample, sampled
+from harness.state.folder import write_result
 from sandbox.interface import Verdict
 
 FORMAT: Literal["lvmh-outcomes/1"] = "lvmh-outcomes/1"
@@ -35,12 +36,7 @@ class Saved(Record):
 def save(path: Path, data_name: str, evaluations: Mapping[str, Evaluation], sample: Sample | None = None) -> None:
     """Write all of them, or leave the file as it was. Raises UserError."""
     saved = Saved(format=FORMAT, data_name=data_name, sample=sample, evaluations=dict(evaluations))
-    part = path.with_name(path.name + ".part")
-    try:
-        part.write_text(saved.model_dump_json(exclude_defaults=True) + "\n", encoding="utf-8")
-        part.replace(path)
-    except OSError as error:
-        raise UserError(f"{path} cannot be written ({error.strerror}); check its folder and free space") from None
+    write_result(path, saved.model_dump_json(exclude_defaults=True) + "\n")
 
 
 def read(path: Path) -> Saved:

@@ -16,6 +16,7 @@ from harness.report.drawing import Drawing
 from harness.report.page import ASSETS
 from harness.report.spend import seconds_by_stage, spent
 from harness.report.story import Figures, Reader, Row, Story
+from harness.state.folder import write_whole
 from harness.state.store import RunStore
 
 KINDS = ("lineage", "frontier", "cost")
@@ -69,19 +70,19 @@ def _written(
     for name, drawing in drawings.items():
         if drawing is None:
             continue
-        svg = str(drawing.alone(_style(), notes))
+        svg = str(drawing.alone(style(), notes))
         path = out / f"{name}.svg"
-        path.write_text(svg + "\n", encoding="utf-8")
+        write_whole(path, svg + "\n")
         yield path
         if can_png():
             path = out / f"{name}.png"
-            path.write_bytes(_png(svg))
+            write_whole(path, _png(svg))
             yield path
     for name, rows in tables.items():
         text = StringIO()
         csv.writer(text, lineterminator="\n").writerows([_cell(value) for value in row] for row in rows)
         path = out / f"{name}.csv"
-        path.write_text(text.getvalue(), encoding="utf-8")
+        write_whole(path, text.getvalue())
         yield path
 
 
@@ -96,7 +97,7 @@ def _png(svg: str) -> bytes:
     return bytes(resvg_py.svg_to_bytes(svg_string=svg, zoom=PNG_SCALE, sans_serif_family="DejaVu Sans"))
 
 
-def _style() -> str:
+def style() -> str:
     """The light colours written out: programs that set papers know no variables of style sheets."""
     text = (ASSETS / "chart.css").read_text("utf-8")
     rules = [line for line in text.splitlines() if not line.startswith("@media")]

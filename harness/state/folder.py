@@ -70,11 +70,11 @@ def clear_unfinished(folder: Path) -> None:
             path.unlink(missing_ok=True)
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file so that it is there whole or not at all, and stays after a power cut."""
     new = path.with_name(f"{path.name}.new")
-    with new.open("w", encoding="utf-8") as file:
-        file.write(text)
+    with new.open("wb") as file:
+        file.write(content.encode("utf-8") if isinstance(content, str) else content)
         file.flush()
         os.fsync(file.fileno())
     new.replace(path)
@@ -83,6 +83,14 @@ def write_whole(path: Path, text: str) -> None:
         os.fsync(parent)
     finally:
         os.close(parent)
+
+
+def write_result(path: Path, text: str) -> None:
+    """The same for a file that a user asked for. Raises UserError."""
+    try:
+        write_whole(path, text)
+    except OSError as error:
+        raise UserError(f"{path} cannot be written ({error.strerror}); check its folder and free space") from None
 
 
 def runs(root: Path) -> list[Path]:
