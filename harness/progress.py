@@ -80,3 +80,20 @@ class Progress:
             return ""
         left = (self.clock() - self._began) / done * (self.iterations - self._iteration + 1)
         return f"about {left:,.0f} s left"
+
+
+class Quiet:
+    """A watcher that draws nothing and passes on the names of stages."""
+
+    def __init__(self, announce: Callable[[str], None] = lambda stage: None) -> None:
+        self._announce = announce
+
+    def stage(self, iteration: int, name: str) -> None:
+        """A stage begins."""
+        self._announce(name)
+
+    def committed(self, iteration: int, name: str, outcome: Outcome) -> None:
+        """Not shown."""
+
+    def questions(self, done: int, total: int) -> None:
+        """Not shown."""

@@ -7,8 +7,9 @@ from statistics import median
 
 from pydantic import BaseModel, ConfigDict
 
+from harness import history
 from harness.evaluation.outcomes import Evaluation
-from harness.outcomes import Closed, Measured, Promoted, Remembered
+from harness.outcomes import Measured, Promoted, Remembered
 from harness.state.store import RunStore
 
 
@@ -55,9 +56,9 @@ class Summary(BaseModel):
 
 def curve(store: RunStore, variant: str) -> list[Point]:
     """One point for each closed attempt of a run, point 0 for its start."""
-    first = {name: _evaluation(store, 0, name) for name in ("develop", "validate")}
-    answered = sum(_tokens(e) for e in first.values())
-    seed = store.manifest.seed
+    seed, measured = store.manifest.seed, _measured(store, 0)
+    answered = sum(map(_tokens, measured))
+    start = _shares(measured)
     points = [
         Point(
             variant=variant,
@@ -72,18 +73,20 @@ def curve(store: RunStore, variant: str) -> list[Point]:
             transfer_gain=0.0,
         )
     ]
-    frontier: tuple[int, ...] = (0,)
+    standing = {0: start}
     trees: set[str] = set()
     for attempt in store.attempts():
         k, before = attempt.iteration, points[-1]
         repeated = bool(REPEAT & set(attempt.rules)) or attempt.tree in trees
         trees |= {attempt.tree} - {""}
+        measured = _measured(store, k)
+        answered += sum(map(_tokens, measured))
         promoted = store.stage(k, "promote", Promoted)
-        frontier = promoted.frontier if promoted else frontier
-        measured = [store.stage(k, name, Measured) for name in ("develop", "validate")]
-        answered += sum(_tokens(m.evaluation) for m in measured if m is not None)
+        if promoted is not None:
+            known = {**standing, k: _shares(measured)}
+            standing = {f: known[f] for f in promoted.frontier}
         closed = store.stage(k, "remember", Remembered)
-        best = max(frontier, key=lambda f: (_evaluation(store, f, "develop").accuracy, -f))
+        developed, validated = standing[max(standing, key=lambda f: (standing[f][0], -f))]
         points.append(
             Point(
                 variant=variant,
@@ -91,14 +94,26 @@ def curve(store: RunStore, variant: str) -> list[Point]:
                 attempt=k,
                 search_tokens=closed.spent_tokens if closed else before.search_tokens,
                 answer_tokens=answered,
-                validations=before.validations + (measured[1] is not None),
+                validations=before.validations + (len(measured) == 2),
                 repeats=before.repeats + repeated,
                 promotions=before.promotions + (promoted is not None),
-                dev_gain=_evaluation(store, best, "develop").accuracy - first["develop"].accuracy,
-                transfer_gain=_evaluation(store, best, "validate").accuracy - first["validate"].accuracy,
+                dev_gain=developed - start[0],
+                transfer_gain=validated - start[1],
             )
         )
     return points
+
+
+def _measured(store: RunStore, k: int) -> list[Evaluation]:
+    """An attempt on the development split and on the validation split, as far as it came."""
+    found = (store.stage(k, name, Measured) for name in ("develop", "validate"))
+    return [measured.evaluation for measured in found if measured is not None]
+
+
+def _shares(measured: Sequence[Evaluation]) -> tuple[float, float]:
+    """Accuracy on both splits."""
+    developed, validated = measured
+    return developed.accuracy, validated.accuracy
 
 
 REPEAT = frozenset({"D01", "D02", "D03", "D04"})
@@ -125,18 +140,8 @@ def summary(points: Sequence[Point], tests: Iterable[float | None]) -> Summary:
 
 def gain_on_test(store: RunStore) -> float | None:
     """Final policy against first on the test split, as the run's closing evaluation measured it."""
-    attempts = store.attempts()
-    closed = store.stage(attempts[-1].iteration, "closing", Closed) if attempts else None
-    if closed is None:
-        return None
-    return closed.evaluations["final"].accuracy - closed.evaluations["first"].accuracy
-
-
-def _evaluation(store: RunStore, k: int, stage: str) -> Evaluation:
-    measured = store.stage(k, stage, Measured)
-    if measured is None:
-        raise LookupError(f"attempt {k} has no stage {stage}")
-    return measured.evaluation
+    closed = history.closing(store)
+    return closed.evaluations["final"].accuracy - closed.evaluations["first"].accuracy if closed else None
 
 
 def _tokens(evaluation: Evaluation) -> int:

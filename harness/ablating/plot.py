@@ -1,72 +1,56 @@
-"""The curves as one SVG file: gain on the development split and transfer to validation, against what was spent."""
+"""The curves as a picture: gain on the development split and transfer to validation, against what was spent."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from html import escape
+from collections.abc import Callable, Mapping, Sequence
+
+from markupsafe import Markup
 
 from harness.ablating.curves import Point
+from harness.report.drawing import Drawing, grid_x, grid_y, joined, label, spanning, tag
+from harness.report.plot import style
 
-WIDTH, HEIGHT, MARGIN, LEGEND = 420, 300, 56, 150
+WIDTH, TOP, BOTTOM, LEFT = 420.0, 36.0, 250.0, 56.0
+LEGEND = 150.0
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00")
 """Told apart by colour-blind readers too (Okabe and Ito)."""
 
 Value = Callable[[Point], float]
 
 
-def svg(points: Sequence[Point], label: str) -> str:
-    """Two panels, one line for each run, coloured by variant. ``label`` says by what model the figures are."""
+def svg(points: Sequence[Point], told: str) -> str:
+    """Two panels, one line for each run, coloured by variant. ``told`` says by what model the figures are."""
     spends = any(point.search_tokens for point in points)
-    across: Value = (lambda p: p.search_tokens) if spends else (lambda p: p.answer_tokens)
+    across: Value = (lambda p: float(p.search_tokens)) if spends else (lambda p: float(p.answer_tokens))
     name = "search tokens" if spends else "answer tokens (no model searches)"
-    panels = (
-        ("development gain, points", lambda p: 100 * p.dev_gain),
-        ("transfer gain (validation), points", lambda p: 100 * p.transfer_gain),
-    )
     variants = list(dict.fromkeys(point.variant for point in points))
-    colours = {variant: COLOURS[i % len(COLOURS)] for i, variant in enumerate(variants)}
-    width, height = 2 * WIDTH + LEGEND, HEIGHT + 30
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
-        'font-family="sans-serif" font-size="11"><rect width="100%" height="100%" fill="white"/>'
+    colours = dict(zip(variants, COLOURS, strict=False))
+    panels = [
+        _panel(points, across, lambda p: 100 * p.dev_gain, "development gain, points", name, colours),
+        _panel(points, across, lambda p: 100 * p.transfer_gain, "transfer gain (validation), points", name, colours),
     ]
-    for i, (title, value) in enumerate(panels):
-        parts += _panel(points, across, value, title, name, i * WIDTH, colours)
-    for i, variant in enumerate(variants):
-        y = MARGIN + 18 * i
-        parts.append(f'<path d="M{2 * WIDTH + 5} {y}h22" stroke="{colours[variant]}" stroke-width="2.5"/>')
-        parts.append(f'<text x="{2 * WIDTH + 33}" y="{y + 4}">{escape(variant)}</text>')
-    parts.append(f'<text x="{MARGIN}" y="{HEIGHT + 18}" fill="#555">{escape(label)}</text></svg>\n')
-    return "\n".join(parts)
+    parts = [tag("g", panel, transform=f"translate({n * WIDTH:.0f} 0)") for n, panel in enumerate(panels)]
+    for n, variant in enumerate(variants):
+        x, y = 2 * WIDTH + 5, TOP + 18 * n
+        parts += [_line(f"M{x:.0f} {y:.0f}h22", colours[variant]), label(x + 28, y + 4, variant)]
+    drawing = Drawing(2 * WIDTH + LEGEND, BOTTOM + 44, "Gains of the variants against what they spent", joined(parts))
+    return f"{drawing.alone(style(), [told])}\n"
 
 
 def _panel(
-    points: Sequence[Point], across: Value, value: Value, title: str, name: str, left: int, colours: dict[str, str]
-) -> list[str]:
-    """Axes with their ends told, and a step line for each run."""
-    low, high = min(0.0, *(value(p) for p in points)), max(1.0, *(value(p) for p in points))
-    most = max(1.0, *(across(p) for p in points))
-    right, bottom = WIDTH - 20, HEIGHT - MARGIN
-
-    def x(p: Point) -> float:
-        return round(left + MARGIN + (right - MARGIN) * across(p) / most, 1)
-
-    def y(v: float) -> float:
-        return round(bottom - (bottom - 36) * (v - low) / (high - low), 1)
-
-    axis = f"M{left + MARGIN} 36V{bottom}H{left + right}"
-    parts = [
-        f'<text x="{left + MARGIN}" y="22" font-size="13">{escape(title)}</text>',
-        f'<path d="{axis}" fill="none" stroke="#333"/>',
-        f'<path d="M{left + MARGIN} {y(0)}H{left + right}" stroke="#bbb" stroke-dasharray="3 3"/>',
-        f'<text x="{left + right}" y="{bottom + 16}" text-anchor="end">{most:,.0f} {escape(name)}</text>',
-    ]
-    parts += [
-        f'<text x="{left + MARGIN - 6}" y="{y(v) + 4}" text-anchor="end">{v:.1f}</text>'
-        for v in sorted({low, 0.0, high})
-    ]
+    points: Sequence[Point], across: Value, value: Value, title: str, name: str, colours: Mapping[str, str]
+) -> Markup:
+    """A step line for each run."""
+    x = spanning([0.0, *map(across, points)], LEFT, WIDTH - 20)
+    y = spanning([0.0, *map(value, points)], BOTTOM, TOP)
+    parts = [grid_y(y, LEFT, WIDTH - 20), grid_x(x, TOP, BOTTOM, "{:,.0f}", 3), label(LEFT, 22, title, kind="strong")]
+    parts.append(label(WIDTH - 20, BOTTOM + 32, name, "end", "tick"))
     for key in dict.fromkeys((p.variant, p.seed) for p in points):
-        mine = [p for p in points if (p.variant, p.seed) == key]
-        path = f"M{x(mine[0])} {y(value(mine[0]))}" + "".join(f"H{x(p)}V{y(value(p))}" for p in mine[1:])
-        parts.append(f'<path d="{path}" fill="none" stroke="{colours[key[0]]}" stroke-width="1.6" opacity="0.75"/>')
-    return parts
+        mine = [(x.at(across(p)), y.at(value(p))) for p in points if (p.variant, p.seed) == key]
+        steps = "".join(f"H{a:.1f}V{b:.1f}" for a, b in mine[1:])
+        parts.append(_line(f"M{mine[0][0]:.1f} {mine[0][1]:.1f}{steps}", colours[key[0]]))
+    return joined(parts)
+
+
+def _line(path: str, colour: str) -> Markup:
+    return tag("path", d=path, fill="none", stroke=colour, stroke_width=1.8, opacity=0.8)

@@ -13,13 +13,12 @@ from pathlib import Path
 
 from harness import loop
 from harness.ablating.curves import Point, Summary, curve, gain_on_test, summary
-from harness.ablating.variants import Variant, configured
+from harness.ablating.variants import Variant, configured, run_name
 from harness.config import Config, recorded
 from harness.errors import UserError
 from harness.models.interface import CapReached, ModelError
 from harness.opening import searching
-from harness.outcomes import Outcome
-from harness.state.folder import write_whole
+from harness.progress import Quiet
 from harness.state.manifest import NAME
 from harness.state.store import RunStore
 
@@ -32,30 +31,24 @@ class Found:
     summaries: tuple[Summary, ...]
 
 
-class _Silent:
-    """Several searches share one terminal: none draws on it."""
-
-    def stage(self, iteration: int, name: str) -> None:
-        return
-
-    def committed(self, iteration: int, name: str, outcome: Outcome) -> None:
-        return
-
-    def questions(self, done: int, total: int) -> None:
-        return
-
-
-def search(base: Config, variants: Sequence[Variant], seeds: Sequence[int], iterations: int, out: Path,
-           at_once: int, told: Callable[[str], None]) -> None:  # fmt: skip
+def search(
+    base: Config,
+    variants: Sequence[Variant],
+    seeds: Sequence[int],
+    iterations: int,
+    out: Path,
+    at_once: int,
+    told: Callable[[str], None],
+) -> None:
     """Search once for each variant and seed, ``at_once`` of them at a time; ``told`` gets a line as each ends.
 
     Raises UserError at the first that cannot go on; what the others had done is kept, and the same call resumes.
     """
     values = base.model_dump(mode="json")
-    jobs = [(configured(values, variant, seed, iterations), variant) for seed in seeds for variant in variants]
+    jobs = [configured(values, variant, seed, iterations) for seed in seeds for variant in variants]
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(max_workers=max(1, min(at_once, len(jobs))), mp_context=context) as pool:
-        running = {pool.submit(_search, job, out / job["run"]["name"]): job["run"]["name"] for job, _ in jobs}
+        running = {pool.submit(_search, job, out / job["run"]["name"]): job["run"]["name"] for job in jobs}
         try:
             for ended in as_completed(running):
                 told(f"{running[ended]}: {ended.result()}")
@@ -68,7 +61,7 @@ def _search(values: dict[str, object], folder: Path) -> str:
     """One search to its end, in a process of its own; returns how it ended."""
     config = recorded(values, os.environ)
     try:
-        with searching(config, folder, _Silent()) as opened:
+        with searching(config, folder, Quiet()) as opened:
             loop.run(opened, config.run.iterations)
     except CapReached as cap:
         return f"stopped: {cap}"
@@ -85,7 +78,7 @@ def found(out: Path, variants: Sequence[Variant], seeds: Sequence[int]) -> Found
         mine: list[Point] = []
         tests: list[float | None] = []
         for seed in seeds:
-            folder = out / f"{variant.name}-s{seed}"
+            folder = out / run_name(variant, seed)
             if not (folder / NAME).is_file():
                 continue
             with RunStore.open(folder, write=False) as store:
@@ -105,11 +98,3 @@ def as_csv(points: Iterable[Point]) -> str:
     for point in points:
         writer.writerow(point.model_dump())
     return text.getvalue()
-
-
-def write(path: Path, text: str) -> None:
-    """All of it, or the file stays as it was. Raises UserError."""
-    try:
-        write_whole(path, text)
-    except OSError as error:
-        raise UserError(f"{path} cannot be written ({error.strerror}); check its folder and free space") from None

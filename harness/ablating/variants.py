@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-Values = Mapping[str, Mapping[str, object]]
+Values = Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +20,11 @@ class Variant:
     """What is different, for people."""
     values: Values
     """Configuration that it replaces, by section and key."""
-    candidates: int = 1
-    """Attempts of one iteration."""
+
+    @property
+    def candidates(self) -> int:
+        """Attempts of one iteration."""
+        return int(self.values.get("author", {}).get("candidates", 1))
 
 
 NO_REVIEW: Values = {"gate": {"checks": "none"}}
@@ -35,7 +38,6 @@ VARIANTS = (
         "meta-harness",
         "no gate, a summary file for memory, three candidates an iteration",
         {**NO_REVIEW, "memory": {"kind": "summary"}, "author": {"candidates": 3}},
-        candidates=3,
     ),
 )
 """The four settings of the paper's ablation (LVMH, Figure 5, whose numbers it does not give), and the outer loop that
@@ -47,6 +49,11 @@ def configured(base: Mapping[str, Any], variant: Variant, seed: int, iterations:
     values = copy.deepcopy(dict(base))
     for section, keys in variant.values.items():
         values[section] = {**values[section], **keys}
-    name = f"{variant.name}-s{seed}"
-    values["run"] = {**values["run"], "seed": seed, "iterations": iterations * variant.candidates, "name": name}
+    asked = {"seed": seed, "iterations": iterations * variant.candidates, "name": run_name(variant, seed)}
+    values["run"] = {**values["run"], **asked}
     return values
+
+
+def run_name(variant: Variant, seed: int) -> str:
+    """The folder of one search."""
+    return f"{variant.name}-s{seed}"

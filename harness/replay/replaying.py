@@ -22,7 +22,8 @@ from harness.models.interface import CapReached, ModelError, Models
 from harness.models.preflight import preflight
 from harness.models.recorded import recorded_models
 from harness.opening import opened_sandbox, search_over, workers_of
-from harness.outcomes import Outcome, Recalled
+from harness.outcomes import Recalled
+from harness.progress import Quiet
 from harness.replay.comparing import Difference, differences, outcomes
 from harness.replay.scratch import Inputs, Part, TimedEvaluator, copy_inputs, find_data
 from harness.rounds import base, named
@@ -56,23 +57,6 @@ class Replayed:
     differences: tuple[Difference, ...]
     notes: tuple[str, ...]
     """What is different here, and need not change a result: place of the data, sandbox, version of the harness."""
-
-
-class Quiet:
-    """Told where an execution stands; passes on the names of stages."""
-
-    def __init__(self, announce: Callable[[str], None]) -> None:
-        self._announce = announce
-
-    def stage(self, iteration: int, name: str) -> None:
-        """A stage begins."""
-        self._announce(name)
-
-    def committed(self, iteration: int, name: str, outcome: Outcome) -> None:
-        """Not shown."""
-
-    def questions(self, done: int, total: int) -> None:
-        """Not shown."""
 
 
 def replay(folder: Path, k: int, order: Order, announce: Callable[[str], None] = lambda stage: None) -> Replayed:
