@@ -34,7 +34,7 @@ def CHANNEL():
             return number
         except OSError:
             pass
-REQUEST = b'{"kind":"requests","requests":[{"type":"Embed","texts":["' + b'y' * 60000 + b'"],"frames":[]}]}\\n'
+REQUEST = b'{"kind":"requests","requests":[{"type":"Embed","texts":["' + b'y' * 600000 + b'"],"frames":[]}]}\\n'
 def ANSWER(query, choice="A"):
     line = '{"kind":"answer","query":"%s","choice":"%s","route":"f","evidence":[],"diagnostics":{}}\\n'
     return (line % (query, choice)).encode()

@@ -144,9 +144,9 @@ def test_time_in_the_hosts_services_is_not_the_policys(lab: Laboratory) -> None:
     outcome = lab.run(policy(f"{body}return Answer('A', 'x')", observe=body), shard, FullHost(0.3))
     question = outcome.questions[0]
     assert question.verdict == "OK", outcome
-    assert 1.8 <= question.served_seconds < 2.8
-    assert question.seconds - question.served_seconds < 1.0
-    assert outcome.observe_seconds < 1.0
+    assert question.served_seconds >= 1.8
+    assert question.seconds - question.served_seconds < 1.5
+    assert outcome.observe_seconds < 1.5
 
 
 def test_requests_without_end_are_stopped_by_the_policys_own_time(lab: Laboratory) -> None:

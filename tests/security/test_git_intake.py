@@ -158,7 +158,7 @@ def test_huge_blobs_are_refused_by_their_header(lineage: Lineage) -> None:
     hostile = tree(lineage, ("100644", "blob", oid, "big.py"))
     before, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.monotonic()
     assert str(size) in refused(lineage, hostile, "I02")
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 15  # unfolding it would take minutes
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 32 * 1024
     served = [c for name, c in lineage._git._running.items() if "--batch=" in name]
     children = sum(_peak(c._process.pid) for c in served)
@@ -203,7 +203,7 @@ def test_very_many_files_and_deep_trees(lineage: Lineage) -> None:
     assert "501 files" in refused(lineage, dozens, "I02")
     refused(lineage, deep, "folder")
     refused(lineage, wide, "folder")
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 15  # unfolding it would take minutes
 
 
 @pytest.mark.parametrize(
