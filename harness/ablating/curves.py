@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from statistics import median
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from harness import history
 from harness.evaluation.outcomes import Evaluation
 from harness.outcomes import Measured, Promoted, Remembered
 from harness.state.store import RunStore
+
+Count = Annotated[int, Field(ge=0, le=10**15)]
+Gain = Annotated[float, Field(ge=-1, le=1)]
+Name = Annotated[str, Field(max_length=60)]
 
 
 class Point(BaseModel):
@@ -18,21 +23,23 @@ class Point(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    variant: str
+    variant: Name
+    profile: Name = ""
+    """Which models were used; ``offline`` is none. Empty in a table of before this was recorded."""
     seed: int
-    attempt: int
-    search_tokens: int
+    attempt: Count
+    search_tokens: Count
     """Of author, reviewer and analyst, cumulative. 0 with the offline author, which calls no model."""
-    answer_tokens: int
+    answer_tokens: Count
     """Read by the answer model (offline: counted for the lexical reader) on both splits, cumulative."""
-    validations: int
+    validations: Count
     """Evaluations on the validation split, cumulative."""
-    repeats: int
+    repeats: Count
     """Attempts refused as a repeat, or with the very files of an earlier one; cumulative."""
-    promotions: int
-    dev_gain: float
+    promotions: Count
+    dev_gain: Gain
     """Of the frontier's best policy by development accuracy."""
-    transfer_gain: float
+    transfer_gain: Gain
     """The same policy on the validation split."""
 
 
@@ -56,12 +63,13 @@ class Summary(BaseModel):
 
 def curve(store: RunStore, variant: str) -> list[Point]:
     """One point for each closed attempt of a run, point 0 for its start."""
-    seed, measured = store.manifest.seed, _measured(store, 0)
+    seed, profile, measured = store.manifest.seed, store.manifest.profile, _measured(store, 0)
     answered = sum(map(_tokens, measured))
     start = _shares(measured)
     points = [
         Point(
             variant=variant,
+            profile=profile,
             seed=seed,
             attempt=0,
             search_tokens=0,
@@ -90,6 +98,7 @@ def curve(store: RunStore, variant: str) -> list[Point]:
         points.append(
             Point(
                 variant=variant,
+                profile=profile,
                 seed=seed,
                 attempt=k,
                 search_tokens=closed.spent_tokens if closed else before.search_tokens,

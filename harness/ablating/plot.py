@@ -1,15 +1,28 @@
-"""The curves as a picture: gain on the development split and transfer to validation, against what was spent."""
+"""The curves as a picture: gain on the development split and transfer to validation, against what was spent.
+
+Drawn from the points in memory, or from the table of an earlier ``harness ablate harness``.
+"""
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 from markupsafe import Markup
+from pydantic import ValidationError
 
 from harness.ablating.curves import Point
+from harness.data.native import first_problem
+from harness.errors import UserError
+from harness.history import OFFLINE
 from harness.report.drawing import Drawing, grid_x, grid_y, joined, label, spanning, tag
-from harness.report.plot import style
+from harness.report.plot import Table, write
 
+NAME = "curves"
+"""Of the table and the picture in an ablation's folder."""
+MOST_BYTES = 16_000_000
+"""Of a table that is read: some 200,000 attempts."""
 WIDTH, TOP, BOTTOM, LEFT = 420.0, 36.0, 250.0, 56.0
 LEGEND = 150.0
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00")
@@ -18,8 +31,50 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00")
 Value = Callable[[Point], float]
 
 
-def svg(points: Sequence[Point], told: str) -> str:
-    """Two panels, one line for each run, coloured by variant. ``told`` says by what model the figures are."""
+def plot(points: Sequence[Point], out: Path, name: str) -> list[Path]:
+    """Write the picture and its table into ``out``, which is made. Returns the files. Raises UserError."""
+    fields = list(Point.model_fields)
+    rows: Table = [fields, *([getattr(point, field) for field in fields] for point in points)]
+    return write(out, {name: drawing(points)}, {name: rows}, [measured_by(points)])
+
+
+def measured_by(points: Sequence[Point]) -> str:
+    """Which models the figures are of, in words."""
+    profiles = sorted({point.profile for point in points})
+    if profiles == ["offline"]:
+        return OFFLINE
+    return "profile " + ", ".join(profile or "not recorded" for profile in profiles)
+
+
+def read_points(source: Path) -> tuple[Point, ...]:
+    """The points of a table, or of the one in an ablation's folder. Raises UserError: file, line, what is wrong."""
+    path = source / f"{NAME}.csv" if source.is_dir() else source
+    again = "write it anew with: harness ablate harness"
+    if not path.is_file():
+        raise UserError(f"{path} is not there; name an ablation's folder or its {NAME}.csv, or {again}")
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise UserError(f"{path} is larger than {MOST_BYTES // 1_000_000} MB: it is no ablation's table; {again}")
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{path} cannot be read ({error}); {again}") from None
+    points: list[Point] = []
+    lines = csv.DictReader(text.splitlines(), strict=True)
+    try:
+        for row in lines:
+            points.append(Point.model_validate({str(name): value for name, value in row.items()}))
+    except ValidationError as error:
+        raise UserError(f"{path}:{lines.line_num}: {first_problem(error)}; {again}") from None
+    except csv.Error as error:
+        raise UserError(f"{path}:{lines.line_num}: {error}; {again}") from None
+    variants = {point.variant for point in points}
+    if not 1 <= len(variants) <= len(COLOURS):
+        raise UserError(f"{path} holds {len(variants)} variants, from 1 to {len(COLOURS)} can be told apart; {again}")
+    return tuple(points)
+
+
+def drawing(points: Sequence[Point]) -> Drawing:
+    """Two panels, one line for each run, coloured by variant."""
     spends = any(point.search_tokens for point in points)
     across: Value = (lambda p: float(p.search_tokens)) if spends else (lambda p: float(p.answer_tokens))
     name = "search tokens" if spends else "answer tokens (no model searches)"
@@ -33,8 +88,7 @@ def svg(points: Sequence[Point], told: str) -> str:
     for n, variant in enumerate(variants):
         x, y = 2 * WIDTH + 5, TOP + 18 * n
         parts += [_line(f"M{x:.0f} {y:.0f}h22", colours[variant]), label(x + 28, y + 4, variant)]
-    drawing = Drawing(2 * WIDTH + LEGEND, BOTTOM + 44, "Gains of the variants against what they spent", joined(parts))
-    return f"{drawing.alone(style(), [told])}\n"
+    return Drawing(2 * WIDTH + LEGEND, BOTTOM + 44, "Gains of the variants against what they spent", joined(parts))
 
 
 def _panel(

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import multiprocessing
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,13 +86,3 @@ def found(out: Path, variants: Sequence[Variant], seeds: Sequence[int]) -> Found
             points += mine
             summaries.append(summary(mine, tests))
     return Found(tuple(points), tuple(summaries))
-
-
-def as_csv(points: Iterable[Point]) -> str:
-    """The curves as comma-separated values, one line a point."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(Point.model_fields), lineterminator="\n")
-    writer.writeheader()
-    for point in points:
-        writer.writerow(point.model_dump())
-    return text.getvalue()

@@ -15,7 +15,6 @@ from harness.cli.options import console, json_option, print_json, settings
 from harness.data.bundled import bundled
 from harness.evaluation import ablation, report
 from harness.opening import check_parent
-from harness.state.folder import write_result
 
 
 @click.group()
@@ -104,8 +103,7 @@ def harness_itself(
     running.search(config, variants, numbers, iterations, out, at_once, lambda line: click.echo(line, err=True))
     found = running.found(out, variants, numbers)
     label = "offline profile: no language model" if config.run.profile == "offline" else f"profile {config.run.profile}"
-    write_result(out / "curves.csv", running.as_csv(found.points))
-    write_result(out / "curves.svg", plot.svg(found.points, label))
+    plot.plot(found.points, out, plot.NAME)
     if as_json:
         print_json({"profile": config.run.profile, "summaries": [s.model_dump() for s in found.summaries]})
         return

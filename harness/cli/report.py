@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from harness.ablating import plot as ablated
 from harness.cli.options import reading, run_folder, run_option
 from harness.display import visible
 from harness.errors import UserError
@@ -17,6 +18,8 @@ from harness.report.plot import plot as write_plots
 from harness.state.folder import write_whole
 
 PORT = 8765
+ABLATION = "ablation"
+"""The one kind of picture that is of several runs, and where ``harness ablate harness`` writes them by default."""
 data_option = click.option(
     "--data", type=click.Path(path_type=Path), metavar="DIR", help="The run's data set, for texts: where it is now."
 )
@@ -59,14 +62,28 @@ def view(run_name: str | None, port: int, data: Path | None) -> None:
 
 
 @click.command()
-@click.argument("kind", type=click.Choice(KINDS))
+@click.argument("kind", type=click.Choice([*KINDS, ABLATION]))
+@click.argument("source", type=click.Path(path_type=Path), metavar="[FOLDER|CSV]", required=False)
 @run_option
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, metavar="DIR", help="Folder.")
-def plot(kind: str, run_name: str | None, out: Path) -> None:
-    """Pictures of a run as SVG, and as PNG where the extra "plot" is installed, with their data beside them as CSV."""
-    with reading(run_name) as store:
-        files = write_plots(store, kind, out)
-        offline = store.manifest.profile == "offline"
+def plot(kind: str, source: Path | None, run_name: str | None, out: Path) -> None:
+    """Pictures as SVG, and as PNG where the extra "plot" is installed, with their data beside them as CSV.
+
+    All are of a run but ``ablation``: it draws the curves that "harness ablate harness" wrote, by default into the
+    folder ablation.
+    """
+    if kind == ABLATION:
+        if run_name is not None:
+            raise UserError("plot ablation is of several runs: leave out --run, and name the ablation's folder")
+        points = ablated.read_points(source or Path(ABLATION))
+        files = ablated.plot(points, out, ABLATION)
+        offline = any(point.profile == "offline" for point in points)
+    else:
+        if source is not None:
+            raise UserError(f"plot {kind} is of a run: name it with --run, not {visible(str(source), 200)}")
+        with reading(run_name) as store:
+            files = write_plots(store, kind, out)
+            offline = store.manifest.profile == "offline"
     click.echo("\n".join(visible(str(file)) for file in files))
     if not can_png():
         click.echo('no PNG: pip install "lvmh[plot]"')

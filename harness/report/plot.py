@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
@@ -26,6 +26,7 @@ VARIABLE = re.compile(r"(--[a-z]+): ([^;]+);")
 FIGURES = ("accuracy", "low", "high", "questions", "tokens_per_question", "median_seconds")
 COLUMNS = ("iteration", "parent", "title", "outcome", "on_frontier", "dev_delta", "validation_p")
 Table = list[Sequence[object]]
+"""Rows, the first of them the names of the columns."""
 
 
 def plot(store: RunStore, kind: str, out: Path) -> list[Path]:
@@ -53,19 +54,29 @@ def plot(store: RunStore, kind: str, out: Path) -> list[Path]:
             "cost-roles": [heads, *([getattr(s, name) for name in heads] for s in calls)],
             "cost-seconds": [("stage", "seconds", "times"), *seconds],
         }
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        return list(_written(out, drawings, tables, _notes(story)))
-    except OSError as error:
-        raise UserError(f"{out} cannot be written ({error.strerror}); name another folder with --out") from None
+    return write(out, drawings, tables, _notes(story))
 
 
 def _notes(story: Story) -> list[str]:
     return [f"run {story.name[:60]}", *([history.OFFLINE] if story.offline else [])]
 
 
+def write(
+    out: Path, drawings: Mapping[str, Drawing | None], tables: Mapping[str, Table], notes: Sequence[str]
+) -> list[Path]:
+    """Write pictures and their data, by file name without ending, into ``out``, which is made. Returns the files.
+
+    ``notes``: one or two lines that stand over each picture. Raises UserError where the folder cannot be written.
+    """
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        return list(_written(out, drawings, tables, notes))
+    except OSError as error:
+        raise UserError(f"{out} cannot be written ({error.strerror}); name another folder with --out") from None
+
+
 def _written(
-    out: Path, drawings: dict[str, Drawing | None], tables: dict[str, Table], notes: Sequence[str]
+    out: Path, drawings: Mapping[str, Drawing | None], tables: Mapping[str, Table], notes: Sequence[str]
 ) -> Iterable[Path]:
     for name, drawing in drawings.items():
         if drawing is None:

@@ -68,7 +68,10 @@ def test_curves_count_what_was_spent(out: Path) -> None:
         assert all(a.answer_tokens <= b.answer_tokens and a.validations <= b.validations for a, b in pairs)
         with RunStore.open(out / f"{variant.name}-s4", write=False) as store:
             assert mine[-1].validations == sum(name == "validate" and k > 0 for k, name in store.stages())
-    rows = list(csv.DictReader(running.as_csv(found.points).splitlines()))
+    files = {path.name: path for path in plot.plot(found.points, out, plot.NAME)}
+    assert {"curves.svg", "curves.csv"} <= set(files)
+    rows = list(csv.DictReader(files["curves.csv"].open()))
     assert len(rows) == len(found.points) and rows[-1]["variant"] == "meta-harness"
-    drawn = ET.fromstring(plot.svg(found.points, "offline <profile>"))
-    assert drawn.tag.endswith("svg") and "offline <profile>" in "".join(drawn.itertext())
+    assert plot.read_points(out) == found.points
+    drawn = ET.fromstring(files["curves.svg"].read_text())
+    assert drawn.tag.endswith("svg") and "no language model was called" in "".join(drawn.itertext())

@@ -7,7 +7,10 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from click.testing import CliRunner
 
+from harness.cli import cli
+from harness.errors import UserError
 from harness.report.drawing import Axis, spanning
 from harness.report.plot import KINDS, can_png, plot
 from harness.state.store import RunStore
@@ -60,6 +63,56 @@ def test_png(files: dict[str, Path]) -> None:
         pytest.skip("the extra plot is not installed, so no PNG was made")
     found = files["lineage.png"].read_bytes()
     assert found.startswith(b"\x89PNG") and int.from_bytes(found[16:20], "big") >= 3 * 440
+
+
+HEAD = (
+    "variant,profile,seed,attempt,search_tokens,answer_tokens,validations,repeats,promotions,dev_gain,transfer_gain\n"
+)
+START, LATER = "0,0,0,100,0,0,0,0.0,0.0\n", "0,1,500,200,1,0,1,0.25,-0.1\n"
+
+
+def test_an_ablation_is_drawn_from_its_table(tmp_path: Path) -> None:
+    hostile = "<b>\x1b[31m\u202e"
+    rows = [f"{name},offline,{line}" for name in ("complete", hostile) for line in (START, LATER)]
+    (tmp_path / "ablation").mkdir()
+    (tmp_path / "ablation" / "curves.csv").write_text(HEAD + "".join(rows))
+    out = tmp_path / "pictures"
+    done = CliRunner().invoke(cli, ["plot", "ablation", str(tmp_path / "ablation"), "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    assert {path.name for path in out.iterdir()} == {"ablation.svg", "ablation.csv"} | (
+        {"ablation.png"} if can_png() else set()
+    )
+    words = "".join(ElementTree.fromstring((out / "ablation.svg").read_text()).itertext())
+    assert "offline profile: no language model was called" in words and "complete" in words
+    assert "<b>" in words and "\x1b" not in words and "\u202e" not in words
+    again = CliRunner().invoke(cli, ["plot", "ablation", str(out / "ablation.csv"), "--out", str(tmp_path / "again")])
+    assert again.exit_code == 0
+    assert (tmp_path / "again" / "ablation.csv").read_bytes() == (out / "ablation.csv").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "text, where",
+    [
+        (HEAD, "0 variants"),
+        (HEAD + f"complete,offline,{START}complete,offline,0,1,x,0,0,0,0,0,0\n", "curves.csv:3: search_tokens"),
+        (HEAD + f"complete,offline,{START.replace('0.0', 'nan')}", "curves.csv:2: dev_gain"),
+        (HEAD + f"complete,offline,9,{START}", "curves.csv:2: None"),
+        (HEAD + "complete\n", "curves.csv:2: profile"),
+        (HEAD + "".join(f"v{n},offline,{START}" for n in range(9)), "9 variants"),
+        ("\x00\n'\"", "curves.csv"),
+    ],
+)
+def test_a_table_that_cannot_be_drawn_is_told_by_line(text: str, where: str, tmp_path: Path) -> None:
+    (tmp_path / "curves.csv").write_text(text)
+    done = CliRunner().invoke(cli, ["plot", "ablation", str(tmp_path), "--out", str(tmp_path / "out")])
+    assert isinstance(done.exception, UserError) and where in str(done.exception), done.exception
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_run_and_an_ablation_are_not_mixed_up(hostile_run: Path, tmp_path: Path) -> None:
+    for wrong in (["ablation", "--run", str(hostile_run)], ["cost", str(tmp_path)], ["ablation", str(tmp_path)]):
+        done = CliRunner().invoke(cli, ["plot", *wrong, "--out", str(tmp_path / "out")])
+        assert isinstance(done.exception, UserError), done.output
 
 
 @pytest.mark.parametrize("values", [[], [0.4], [5.0, 5.0], [0.0, 0.0], [0.001, 4_000.0], [-3.0, 9.0]])
