@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -10,7 +11,8 @@ import click
 
 from harness.cli.options import console, json_option, print_json, run_folder, run_option
 from harness.display import visible
-from harness.replay.replaying import Order, Replayed
+from harness.errors import UserError
+from harness.replay.replaying import Order, Replayed, replay_all
 from harness.replay.replaying import replay as replayed
 from harness.replay.scratch import Part
 
@@ -19,7 +21,8 @@ MOST = 40
 
 
 @click.command()
-@click.argument("k", type=int)
+@click.argument("k", type=int, required=False)
+@click.option("--all", "every", is_flag=True, help="Every finished attempt, one after the other.")
 @run_option
 @click.option("--data", type=click.Path(path_type=Path), metavar="DIR", help="Where the data is, or a folder above.")
 @click.option("--sandbox", type=click.Choice(["docker", "bubblewrap"]), help="Default: the one that the run used.")
@@ -29,7 +32,8 @@ MOST = 40
 @click.pass_context
 def replay(
     context: click.Context,
-    k: int,
+    k: int | None,
+    every: bool,
     run_name: str | None,
     data: Path | None,
     sandbox: str | None,
@@ -37,17 +41,52 @@ def replay(
     live: bool,
     as_json: bool,
 ) -> None:
-    """Execute attempt K again and compare: exit 0 the same, 1 different, 2 it cannot be done.
+    """Execute attempt K again, or all with --all, and compare: exit 0 the same, 1 different, 2 it cannot be done.
 
     Measured seconds are not compared. The run's folder is not changed, and without --live no model is asked.
     """
     order = Order(cast("Part | None", stage), data, sandbox or "", live)
+    if every:
+        if k is not None or live:
+            raise UserError("--all replays every attempt from its record: give it neither K nor --live")
+        context.exit(_all(replay_all(run_folder(run_name), order, _announce), as_json))
+    if k is None:
+        raise UserError("which attempt? give its number K, or --all")
     found = replayed(run_folder(run_name), k, order, _announce)
     if as_json:
         print_json(_as_json(k, found))
     else:
-        _show(k, found, live)
+        _notes(found.notes)
+        _show(k, found, MOST if live else 1)
     context.exit(1 if found.differences else 0)
+
+
+def _all(replays: Iterator[tuple[int, Replayed | UserError]], as_json: bool) -> int:
+    """Each attempt as it comes, then how many; the exit code: 1 where one differs, else 2 where one could not be."""
+    found: dict[int, Replayed | UserError] = {}
+    noted: set[str] = set()
+    for k, found[k] in replays:
+        if not as_json:
+            _show_one(k, found[k], noted)
+    failed = sum(isinstance(one, UserError) for one in found.values())
+    differing = sum(isinstance(one, Replayed) and bool(one.differences) for one in found.values())
+    if as_json:
+        print_json([_as_json(k, one) for k, one in found.items()])
+    else:
+        same = len(found) - failed - differing
+        line = f"{len(found)} replayed: {same} as recorded, {differing} different, {failed} could not be"
+        console().print(line, style="green" if same == len(found) else "yellow", markup=False)
+    return 1 if differing else 2 if failed else 0
+
+
+def _show_one(k: int, found: Replayed | UserError, noted: set[str]) -> None:
+    """One of several; a note that was shown is not shown again."""
+    if isinstance(found, UserError):
+        console().print(f"attempt {k}: {visible(str(found), 600)}", style="red", markup=False, soft_wrap=True)
+        return
+    _notes([note for note in found.notes if note not in noted])
+    noted.update(found.notes)
+    _show(k, found, 1)
 
 
 def _announce(stage: str) -> None:
@@ -55,20 +94,25 @@ def _announce(stage: str) -> None:
         click.echo(f"{stage} ...", err=True)
 
 
-def _as_json(k: int, found: Replayed) -> dict[str, object]:
+def _as_json(k: int, found: Replayed | UserError) -> dict[str, object]:
+    if isinstance(found, UserError):
+        return {"attempt": k, "error": str(found)}
     fields = ("stage", "question", "field", "recorded", "now")
     rows = [{name: getattr(difference, name) for name in fields} for difference in found.differences]
     return {"attempt": k, "same": not rows, "stages": found.stages, "differences": rows, "notes": found.notes}
 
 
-def _show(k: int, found: Replayed, live: bool) -> None:
+def _notes(notes: Sequence[str]) -> None:
+    for note in notes:
+        console().print(visible(note, 400), style="dim", markup=False, soft_wrap=True)
+
+
+def _show(k: int, found: Replayed, most: int) -> None:
     out = console()
-    for note in found.notes:
-        out.print(visible(note, 400), style="dim", markup=False, soft_wrap=True)
     if not found.differences:
         out.print(f"attempt {k}: as recorded ({', '.join(found.stages)})", style="green", markup=False, soft_wrap=True)
         return
-    shown = found.differences[: MOST if live else 1]
+    shown = found.differences[:most]
     for difference in shown:
         out.print(f"attempt {k} differs: {difference.line()}", style="yellow", markup=False, soft_wrap=True)
     if more := len(found.differences) - len(shown):

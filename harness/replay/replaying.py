@@ -28,9 +28,11 @@ from harness.replay.comparing import Difference, differences, outcomes
 from harness.replay.scratch import Inputs, Part, TimedEvaluator, copy_inputs, find_data
 from harness.rounds import base, named
 from harness.search import Search
+from harness.state.manifest import RunManifest
 from harness.state.store import RunStore
 from sandbox.interface import Sandbox
 
+Announce = Callable[[str], None]
 STAGE_OF: dict[Part, str] = {"gate": "static", "develop": "develop", "validate": "validate"}
 """The first stage of each part."""
 
@@ -59,19 +61,49 @@ class Replayed:
     """What is different here, and need not change a result: place of the data, sandbox, version of the harness."""
 
 
-def replay(folder: Path, k: int, order: Order, announce: Callable[[str], None] = lambda stage: None) -> Replayed:
+def replay(folder: Path, k: int, order: Order, announce: Announce = lambda stage: None) -> Replayed:
     """Execute attempt ``k`` of the run in ``folder`` again and compare.
 
     ``announce`` is told each stage that begins. Nothing in ``folder`` changes. Raises UserError where it cannot be
     done: what the attempt needs is not here, or a part of the record is damaged.
     """
+    with _scratch() as into:
+        inputs = gather(folder, k, order, into)
+        with surroundings(inputs.run, order, folder) as around:
+            stopped = execute(inputs, around, into, announce)
+        return compare(folder, inputs, around, into, stopped)
+
+
+def replay_all(
+    folder: Path, order: Order, announce: Announce = lambda stage: None
+) -> Iterator[tuple[int, Replayed | UserError]]:
+    """Every finished attempt that came so far, in order and in one sandbox; an error where one cannot be replayed.
+
+    Raises UserError where none can: data or sandbox are not here.
+    """
+    with RunStore.open(folder, write=False) as run:
+        last = STAGE_OF[order.part] if order.part else "remember"
+        came_so_far = [k for k, stage in run.stages() if stage == last and k]
+        manifest = run.manifest
+    with surroundings(manifest, order, folder) as around:
+        for k in (0, *came_so_far):
+            try:
+                with _scratch() as into:
+                    inputs = gather(folder, k, order, into)
+                    stopped = execute(inputs, around, into, announce)
+                    found = compare(folder, inputs, around, into, stopped)
+            except UserError as error:
+                yield k, error
+            else:
+                yield k, found
+
+
+@contextmanager
+def _scratch() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="replay-") as scratch:
         into = Path(scratch) / "run"
         into.mkdir()
-        inputs = gather(folder, k, order, into)
-        with surroundings(inputs, order, folder) as around:
-            stopped = execute(inputs, around, into, announce)
-        return compare(folder, inputs, around, into, stopped)
+        yield into
 
 
 # ---------------------------------------------------------------- 1: what it is executed from
@@ -117,9 +149,8 @@ class Surroundings:
 
 
 @contextmanager
-def surroundings(inputs: Inputs, order: Order, folder: Path) -> Iterator[Surroundings]:
+def surroundings(run: RunManifest, order: Order, folder: Path) -> Iterator[Surroundings]:
     """Data and sandbox of the run, open. Raises UserError: which of them is not here."""
-    run = inputs.run
     place = find_data(run, folder, order.data)
     kind = order.sandbox or run.sandbox.split()[0]
     section = {**run.config["run"], "data": str(place), "sandbox": kind, "workers": 0}
@@ -149,7 +180,7 @@ def surroundings(inputs: Inputs, order: Order, folder: Path) -> Iterator[Surroun
         box.close()
 
 
-def execute(inputs: Inputs, around: Surroundings, into: Path, announce: Callable[[str], None]) -> str:
+def execute(inputs: Inputs, around: Surroundings, into: Path, announce: Announce) -> str:
     """Run the attempt's stages in the folder ``into``; why it had to stop before its end, else empty."""
     config, data, box = around.config, around.data, around.box
     with ExitStack() as cleanup:

@@ -18,11 +18,12 @@ from harness.cli import cli
 from harness.errors import UserError
 from harness.outcomes import Measured, TakenIn
 from harness.replay.comparing import differences
-from harness.replay.replaying import Order, compare, execute, gather, replay, surroundings
+from harness.replay.replaying import Order, replay
 from harness.state.store import RunStore
 from tests.endpoint import Endpoint, endpoint
 from tests.endtoend.conftest import command, environment, few_data, small_data
 from tests.endtoend.test_models import Cast, arguments, settings
+from tests.replay.unreadable import replay_unreadable
 
 __all__ = ["endpoint", "few_data", "small_data"]
 CRASHING = """
@@ -64,15 +65,25 @@ def test_attempts_replay_while_their_records_cannot_be_read(finished: Path, tmp_
     copy = tmp_path / "one"
     shutil.copytree(finished, copy)
     for k in (0, 2):
-        into = tmp_path / f"scratch{k}"
-        into.mkdir()
-        inputs = gather(copy, k, Order(), into)
-        with surroundings(inputs, Order(), copy) as around:
-            hidden = copy.rename(tmp_path / "elsewhere")
-            stopped = execute(inputs, around, into, lambda stage: None)
-            hidden.rename(copy)
-        found = compare(copy, inputs, around, into, stopped)
+        found = replay_unreadable(copy, k, Order())
         assert found.differences == () and len(found.stages) > 5, found
+
+
+def test_all_attempts_replay_with_one_command(finished: Path, tmp_path: Path) -> None:
+    done = CliRunner().invoke(cli, ["replay", "--all", "--run", str(finished)])
+    assert done.exit_code == 0 and done.output.endswith("3 replayed: 3 as recorded, 0 different, 0 could not be\n")
+    copy = tmp_path / "one"
+    shutil.copytree(finished, copy)
+    with sqlite3.connect(copy / "run.db") as db:  # what attempts 1 and 2 are executed from is damaged
+        db.execute("UPDATE stage SET outcome = outcome || ' ' WHERE iteration = 1 AND stage = 'remember'")
+    db.close()
+    done = CliRunner().invoke(cli, ["replay", "--all", "--run", str(copy), "--stage", "gate", "--json"])
+    assert done.exit_code == 2, done.output
+    first, *others = json.loads(done.output)
+    assert first["same"] and [row["attempt"] for row in others] == [1, 2]
+    assert all("outcome of audit line" in row["error"] for row in others)
+    for wrong in (["--all", "1"], ["--all", "--live"], []):
+        assert isinstance(CliRunner().invoke(cli, ["replay", *wrong, "--run", str(finished)]).exception, UserError)
 
 
 @pytest.mark.docker
