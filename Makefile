@@ -1,6 +1,6 @@
 # make setup   create .venv and install
 # make run     set up, pick a sandbox, run 50 iterations on the bundled data (no model is called)
-# make test    set up (Docker engine included, where that is possible) and run every test
+# make test    set up (Docker engine and Chromium included, where that is possible) and run every test
 # make lint    style and types
 # make bench   measured costs, as ratios
 
@@ -36,6 +36,7 @@ run: setup
 
 test: dev
 	@$(BIN)/python -m sandbox.engine up || test "$$CI" != true
+	@$(BIN)/python -m tests.report.browser || test "$$CI" != true
 	@status=0; $(BIN)/python -m pytest tests -n auto --dist loadfile || status=$$?; \
 	$(BIN)/python -m sandbox.engine down; exit $$status
 

@@ -1,4 +1,7 @@
-"""A real Chromium over its debugging pipe: what it was asked to fetch, what it said, what the page looks like."""
+"""A real Chromium over its debugging pipe: what it was asked to fetch, what it said, what the page looks like.
+
+``python -m tests.report.browser`` installs one where there is none (Debian, as root).
+"""
 
 from __future__ import annotations
 
@@ -9,17 +12,35 @@ import os
 import select
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from sandbox.engine import EngineError
+from sandbox.engine.daemon import apt_install
+
 SECONDS = 60.0
+HOW = "apt-get install chromium as root on Debian; elsewhere any Chromium or Chrome whose program is on the path"
 
 
 def find() -> str | None:
     """The program, or None."""
     return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+def ensure() -> str:
+    """What browser there is, as one line; on Debian as root it is installed. Raises EngineError."""
+    if program := find():
+        return f"Chromium is here: {program}"
+    debian = shutil.which("apt-get") and "ID=debian" in Path("/etc/os-release").read_text().splitlines()
+    if not debian or os.geteuid() != 0:
+        raise EngineError(f"no Chromium here, so the report is not looked at in a browser: {HOW}")
+    print("installing chromium", file=sys.stderr)
+    began = time.monotonic()
+    apt_install(["chromium"])
+    return f"Chromium is installed ({time.monotonic() - began:.0f} s)"
 
 
 class Chromium:
@@ -163,3 +184,17 @@ class Page:
 
     def close(self) -> None:
         self.browser.call("Target.closeTarget", targetId=self.target)
+
+
+def main() -> int:
+    """Exit 2 where there is no browser in the end."""
+    try:
+        print(ensure())
+    except EngineError as error:
+        print(f"tests: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import tempfile
 from collections.abc import Callable, Iterator
@@ -24,7 +25,7 @@ from meta_memory.records import Attempt
 from policies.contract import Utterance, Window
 from principles.h0 import install
 from sandbox.interface import Verdict
-from tests.report.browser import Chromium, find
+from tests.report.browser import HOW, Chromium, find
 
 HOSTILE = (
     "</script><script>alert(1)</script><img src=//evil.example/x onerror=alert(2)>&lt;b&gt; ]]> --> "
@@ -189,7 +190,8 @@ def new_run(tmp_path: Path) -> Callable[..., Path]:
 def chromium() -> Iterator[Chromium]:
     program = find()
     if program is None:
-        pytest.skip("no chromium here, so the page was not looked at in a browser: apt-get install chromium")
+        missing = pytest.fail if os.environ.get("CI") == "true" else pytest.skip
+        missing(f"no Chromium here, so the report is not looked at in a browser: {HOW}")
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         browser = Chromium(program, Path(profile))
         yield browser

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +13,10 @@ import pytest
 
 from harness.report.page import Report
 from harness.state.store import RunStore
-from tests.report.browser import Chromium, Page
+from tests.report.browser import HOW, Chromium, Page
+
+ROOT = Path(__file__).parents[2]
+INERT = "test_every_view_of_a_hostile_run_is_inert[390]"
 
 
 @pytest.fixture(scope="module")
@@ -25,6 +32,17 @@ def page(request: pytest.FixtureRequest, chromium: Chromium, file: Path) -> Iter
     opened = Page(chromium, file.as_uri(), request.param, dark=request.param == 390)
     yield opened
     opened.close()
+
+
+def test_a_missing_browser_is_named_and_a_failure_in_ci(tmp_path: Path) -> None:
+    """Where nothing may be installed: no package manager on the path."""
+    (tmp_path / "git").symlink_to(str(shutil.which("git")))
+    environment = {**os.environ, "PATH": str(tmp_path), "CI": "true"}
+    for command in (["tests.report.browser"], ["pytest", "-q", "-p", "no:cacheprovider", f"{__file__}::{INERT}"]):
+        done = subprocess.run(
+            [sys.executable, "-m", *command], env=environment, cwd=ROOT, capture_output=True, text=True, check=False
+        )
+        assert done.returncode and "no Chromium here" in done.stdout + done.stderr and HOW in done.stdout + done.stderr
 
 
 def test_every_view_of_a_hostile_run_is_inert(page: Page) -> None:
