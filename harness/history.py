@@ -8,7 +8,7 @@ from typing import Any
 from harness.evaluation.outcomes import Evaluation
 from harness.evaluation.report import figures
 from harness.frontier import point
-from harness.gate.interface import Decision, Finding, StageVerdict
+from harness.gate.interface import Finding, StageVerdict
 from harness.models.interface import Usage
 from harness.models.replies import REPLIES, read_booked, read_calls, read_learned
 from harness.outcomes import (
@@ -144,12 +144,13 @@ def reviews(store: RunStore, k: int) -> list[dict[str, Any]]:
         if outcome is None or stage in ("recall", "remember") or (k == 0 and stage == "intake"):
             continue
         verdict = outcome.verdict if isinstance(outcome, Gated | Audited) else None
+        asks = isinstance(outcome, Gated) and outcome.asks
         findings = verdict.findings if verdict else ()
         rows.append(
             {
                 "iteration": k,
                 "stage": stage,
-                "verdict": "rejected" if outcome.rejected else "revise" if _asks(verdict) else "passed",
+                "verdict": "rejected" if outcome.rejected else "revise" if asks else "passed",
                 "decided_by": _who(stage, verdict),
                 "rules": [finding.rule for finding in findings],
                 "findings": [{**finding.model_dump(), "text": _text(files, finding)} for finding in findings],
@@ -158,10 +159,6 @@ def reviews(store: RunStore, k: int) -> list[dict[str, Any]]:
             }
         )
     return rows
-
-
-def _asks(verdict: StageVerdict | None) -> bool:
-    return verdict is not None and verdict.decision is Decision.REVISE
 
 
 def _who(stage: str, verdict: StageVerdict | None) -> str:

@@ -62,9 +62,13 @@ def attempt(search: Search, k: int) -> None:
 def gated(search: Search, k: int, recalled: Recalled, candidate: TakenIn) -> TakenIn | None:
     """Through the gate, and through all of it again after each revision; None at the first rejection."""
     while not candidate.rejected:
-        if any(check(search, k, candidate).rejected for check in stages.gate(search.config.gate.checks)):
-            return None
-        if not stages.changes_asked(search, k, candidate):
+        for check in stages.gate(search.config.gate.checks):
+            checked = check(search, k, candidate)
+            if checked.rejected:
+                return None
+            if checked.asks:
+                break
+        else:
             return candidate
         revised = stages.revise(search, k, recalled, candidate)
         if revised.rejected:

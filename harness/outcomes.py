@@ -79,6 +79,11 @@ class Gated(Outcome):
     behaviour: str = ""
     """Digest of the answers and evidence on the smoke sample; only the smoke run has one."""
 
+    @property
+    def asks(self) -> bool:
+        """Whether the author has to change the candidate before it goes on."""
+        return self.verdict.decision is Decision.REVISE
+
     @classmethod
     def of(cls, verdict: StageVerdict, behaviour: str = "") -> Gated:
         """The outcome of a verdict."""

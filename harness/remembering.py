@@ -138,7 +138,7 @@ def _attempt(s: Search, k: int, name: str, last: Outcome, recalled: Recalled) ->
         expected=_expected(hypothesis),
         tree=candidate.tree if candidate else "",
         change=s.change(candidate.tree, recalled.parent) if evaluation and candidate else {},
-        outcome={"promote": "promoted", "propose": "malformed", "revise": "reviewer"}.get(name, name),
+        outcome={"promote": "promoted", "propose": "malformed", "revise": _asking(s, k)}.get(name, name),
         cause=_cause(name, last),
         rules=_rules(s, k, name),
         dev_accuracy=evaluation.accuracy if evaluation else None,
@@ -151,6 +151,11 @@ def _attempt(s: Search, k: int, name: str, last: Outcome, recalled: Recalled) ->
         validation_accuracy=validated.evaluation.accuracy if validated else None,
         validation_p=validated.p_value if validated else None,
     )
+
+
+def _asking(s: Search, k: int) -> str:
+    """The stage of the gate that spoke last; empty where none did."""
+    return base(next(reversed(gated(s.store, k)), ""))
 
 
 def _rules(s: Search, k: int, name: str) -> tuple[str, ...]:

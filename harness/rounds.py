@@ -1,4 +1,4 @@
-"""Rounds of a candidate: revised on the reviewer's demand, it goes through intake and gate again.
+"""Rounds of a candidate: revised on the gate's demand, it goes through intake and gate again.
 
 The stages of a round bear its number: ``static`` is the first one's, ``static-1`` that of the first revision.
 """

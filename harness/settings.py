@@ -75,7 +75,7 @@ class Gate(Section):
     review: Literal["whole", "change"] = "whole"
     """What it is shown: whole files and the constitution, or, for small models, the change and the rules it decides."""
     revisions: Annotated[int, Field(ge=0, le=5)] = 1
-    """Times that its author may revise a candidate on the reviewer's demand; with ``whole`` only."""
+    """Times that its author may revise a candidate that did not run, or, with ``whole``, as the reviewer asks."""
     smoke_questions: Annotated[int, Field(ge=1, le=1000)] = 5
     """Questions of the smoke run: one of each type where the data has five."""
 

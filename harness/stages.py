@@ -205,7 +205,7 @@ def _message(s: Search, k: int, hypothesis: Hypothesis, before: TakenIn | None) 
     """Of an intake commit: the hypothesis, or the changes that a revision was asked for."""
     if before is None:
         return f"Candidate {k:04d}: {hypothesis.title}\n\n{hypothesis.what}\n\nWhy: {hypothesis.why}"
-    asked = "\n".join(f"{f.rule} {f.path}:{f.line} {f.message}" for f in _required(s, k, before))
+    asked = "\n".join(f"{f.rule} {f.path}:{f.line} {f.message}" for f in _required(s, k))
     return f"Candidate {k:04d}, revision {before.turn + 1}: {hypothesis.title}\n\nAsked for:\n\n{asked}"
 
 
@@ -243,6 +243,8 @@ def smoke(s: Search, k: int, candidate: TakenIn) -> Gated:
             repeat = duplicate_rules.check(s.fingerprint(k, candidate.tree, behaviour), s.earlier(k))
             if repeat.decision is Decision.REJECT:
                 verdict = repeat
+        elif candidate.turn < s.revisions:  # what does not run goes back with its error, as a malformed answer does
+            verdict = verdict.model_copy(update={"decision": Decision.REVISE})
         return Gated.of(verdict, behaviour)
 
     return s.stage(k, name, Gated, work)
@@ -270,7 +272,7 @@ def reviewer(s: Search, k: int, candidate: TakenIn) -> Gated:
             parent_files=s.texts(parent),
             h0=s.h0,
             verdicts={name: found.verdict for name, found in gated(s.store, k).items()},
-            before=_look(s, k, turn - 1) if turn else None,
+            before=_look(s, k, turn - 1),
         )
         limits = review.ReviewLimits(form=s.config.gate.review, revise=turn < s.revisions)
         seed = derive(s.seed, k, named("review", turn))
@@ -279,15 +281,19 @@ def reviewer(s: Search, k: int, candidate: TakenIn) -> Gated:
     return s.stage(k, named("reviewer", turn), Gated, work)
 
 
-def _look(s: Search, k: int, turn: int) -> review.Look:
-    """An earlier round as the reviewer saw it, and what it asked for."""
-    candidate = intakes(s.store, k)[turn]
-    files = {path: content.decode("utf-8") for path, content in s.lineage.read(candidate.tree).items()}
-    return review.Look(_required(s, k, candidate), files)
+def _look(s: Search, k: int, turn: int) -> review.Look | None:
+    """A round as the reviewer saw it, and what it asked for; None where it did not get to see it."""
+    reviewed = s.store.stage(k, named("reviewer", turn), Gated) if turn >= 0 else None
+    if reviewed is None:
+        return None
+    tree = intakes(s.store, k)[turn].tree
+    files = {path: content.decode("utf-8") for path, content in s.lineage.read(tree).items()}
+    return review.Look(reviewed.verdict.findings, files)
 
 
-def _required(s: Search, k: int, candidate: TakenIn) -> tuple[Finding, ...]:
-    return s.found(k, named("reviewer", candidate.turn), Gated).verdict.findings
+def _required(s: Search, k: int) -> tuple[Finding, ...]:
+    """What the last verdict of the gate asked for."""
+    return list(gated(s.store, k).values())[-1].verdict.findings
 
 
 GATE: tuple[Callable[[Search, int, TakenIn], Gated], ...] = (static, duplicates, smoke, dynamic, reviewer)
@@ -298,19 +304,13 @@ def gate(checks: str) -> tuple[Callable[[Search, int, TakenIn], Gated], ...]:
     return GATE if checks == "all" else (smoke,)
 
 
-def changes_asked(s: Search, k: int, candidate: TakenIn) -> bool:
-    """Whether the reviewer neither approved nor rejected this round of a candidate."""
-    reviewed = s.store.stage(k, named("reviewer", candidate.turn), Gated)
-    return reviewed is not None and reviewed.verdict.decision is Decision.REVISE
-
-
 def revise(s: Search, k: int, recalled: Recalled, candidate: TakenIn) -> Proposed:
-    """The author makes the changes that the reviewer asked for, or the candidate is rejected for the lack of them."""
+    """The author makes the changes that the gate asked for, or the candidate is rejected for the lack of them."""
     name = named("revise", candidate.turn + 1)
 
     def work() -> Proposed:
         before = s.proposal(k)
-        required = _required(s, k, candidate)
+        required = _required(s, k)
         wanted = Revision(candidate.turn + 1, before.hypothesis, s.texts(k), required)
         assert isinstance(s.author, Reviser)  # else no changes are asked for
         answer = s.author.revise(brief(s, k, recalled), wanted, derive(s.seed, k, name))

@@ -83,14 +83,14 @@ class Brief:
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """What a reviewer asks of a candidate."""
+    """What the gate asks of a candidate: its smoke run, or a reviewer."""
 
     turn: int
     """1 for the first revision of a candidate."""
     hypothesis: Hypothesis
     """As it was stated; it does not change."""
     files: Mapping[str, str]
-    """The candidate that was reviewed."""
+    """The candidate as it stands."""
     required: tuple[Finding, ...]
     """The changes: rule, path, line and what has to change. A model's text: data, never an instruction to the host."""
 

@@ -12,7 +12,7 @@ class Decision(StrEnum):
 
     APPROVE = "approve"
     REVISE = "revise"
-    """The reviewer's alone: the author is asked for changes, and the candidate is not through yet."""
+    """Smoke run's and reviewer's alone: the author is asked for changes, and the candidate is not through yet."""
     REJECT = "reject"
 
 

@@ -72,7 +72,8 @@ def judge(items: Sequence[Item]) -> list[Finding]:
     """One finding for each rule that a question broke."""
     findings = broken([(item.verdict, item.detail) for item in items])
     if not findings and all(item.choice is None for item in items):
-        findings.append(Finding(rule="K05", path="policy.py", message=f"abstains on all {len(items)} questions"))
+        message = f"abstains on all {len(items)} questions; it must return a letter"
+        findings.append(Finding(rule="K05", path="policy.py", message=message))
     return findings
 
 

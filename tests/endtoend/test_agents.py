@@ -31,6 +31,7 @@ from tests.endpoint import Endpoint
 from tests.endtoend.troupe import IDEA, PRIVATE, WANTED, Scene, Troupe, handing_in, policy
 
 ASKS = {"verdict": "revise", "places": [WANTED]}
+CRASHES = "\n\ndef _best(memory, query):\n    return top(bm25_question(memory, query), len(query.choices) // 0)\n"
 READING = [("read", {"path": f"policies/blocks/{name}.py"}) for name in ("events", "extract", "fields", "packing")]
 SLOW_DOWN = {"status": 429, "headers": {"Retry-After": "0.2"}, "body": {"error": {"message": "slow down"}}}
 ENDLESS = Scene([[("list", {})]])
@@ -78,6 +79,11 @@ SCENES: dict[str, tuple[Scene, str]] = {
     "overflow": (Scene([READING, *handing_in(12)], window=40_000), "as attempt 1"),
     "never fits": (Scene([READING], window=100), "no hypothesis was handed in: the conversation no longer fits"),
     "storm": (Scene(handing_in(12), storm=[SLOW_DOWN] * 3), "as attempt 1"),
+    "mended": (Scene(handing_in(7, CRASHES), mender=handing_in(7)), ""),
+    "never mended": (
+        Scene(handing_in(8, CRASHES), mender=[*handing_in(9, CRASHES), *handing_in(10, CRASHES)]),
+        "K01 CRASH on 2 of 2: ZeroDivisionError",
+    ),
 }
 """What is played in each iteration, and what the record says of the cause (empty: it went on to be measured)."""
 HELD = len(SCENES) + 1
@@ -207,12 +213,14 @@ def test_each_scene_has_one_clear_outcome(name: str, store: RunStore) -> None:
         "storm": "duplicates",
         "never made": "reviewer",
         "no revision": "reviewer",
+        "never mended": "smoke",
     }
     if not cause:
         assert store.stage(k, "develop", Measured) is not None
     else:
         assert attempt.outcome == expected.get(name, "malformed")
-    assert attempt.rules == (("R01",) if expected.get(name) == "reviewer" else attempt.rules)
+    rules = {"reviewer": ("R01",), "smoke": ("K01",)}
+    assert attempt.rules == rules.get(expected.get(name, ""), attempt.rules)
 
 
 def test_a_revision_is_a_commit_after_the_first_and_what_is_approved_is_what_is_measured(store: RunStore) -> None:
@@ -239,6 +247,18 @@ def test_a_revision_is_a_commit_after_the_first_and_what_is_approved_is_what_is_
         assert taken is not None and store.attempts()[k - 1].tree == taken.tree
 
 
+def test_what_does_not_run_goes_back_to_its_author_with_the_error(store: RunStore) -> None:
+    mended, never = (list(SCENES).index(name) + 1 for name in ("mended", "never mended"))
+    before = ["intake", "static", "duplicates", "smoke"]
+    after = [f"{stage}-1" for stage in ("revise", *before, "dynamic", "reviewer")]
+    assert list(reached(store, mended))[2:14] == [*before, *after, "develop"]
+    first, second = (store.stage(mended, name, Gated) for name in ("smoke", "smoke-1"))
+    assert first and second and first.asks and not first.rejected and second.verdict.decision is Decision.APPROVE
+    assert list(reached(store, never))[-2] == "smoke-2"
+    last = store.stage(never, "smoke-2", Gated)
+    assert last is not None and last.rejected and not last.asks
+
+
 def test_every_token_is_booked_and_none_beyond_a_cap(played: Played, store: RunStore) -> None:
     booked = history.spent(store)
     for role in ("implementer", "reviewer"):
@@ -255,7 +275,7 @@ def test_killed_between_two_looks_it_pays_for_nothing_twice(few_data: Path, tmp_
     troupe = Troupe(endpoint)
     forked = multiprocessing.get_context("fork")
     running: list[Any] = []
-    kills = ["reviewer", "reviser", "second look"]
+    kills = ["first look", "reviser", "second look"]
     play = troupe.say
     troupe.scene, _ = SCENES["revised"]
 

@@ -33,10 +33,13 @@ NEEDED: Mapping[str, Sequence[str]] = {
     "researcher": (*AUTHOR, H0.wiki.strip()[:400], "The frontier", "0000 starting policy v00", "development questions"),
     "implementer": (*AUTHOR, *STATED, IDEA["accuracy"], "development split"),
     "reviser": (*AUTHOR, *STATED, "1. R01 policy.py, line 8: ", WANTED["what"]),
+    "mender": (*AUTHOR, *STATED, "1. K01 policy.py: CRASH on 2 of 2: ZeroDivisionError"),
     "reviewer": (
-        *STATED, IDEA["rule"], H0.constitution_text.strip(), "static: approve", "smoke: approve", "dynamic: approve",
-        "   1 ", "+from policies.blocks.bm25 import", "R01: The code does what the hypothesis says.",
+        *STATED, IDEA["rule"], H0.constitution_text.strip(), "static: approve", "   1 ",
+        "+from policies.blocks.bm25 import", "R01: The code does what the hypothesis says.",
     ),
+    "first look": ("smoke: approve", "dynamic: approve"),
+    "look at what was mended": ("smoke: revise", "K01", "smoke-1: approve", "dynamic-1: approve"),
     "second look": ("reviewer: revise", "1. R01 policy.py:8 ", WANTED["what"], "smoke-1: approve", "dynamic-1: app"),
 }  # fmt: skip
 
@@ -53,9 +56,10 @@ def policy(count: int) -> str:
     return text + f"\n\ndef _best(memory, query):\n    return top(bm25_question(memory, query), {count})\n"
 
 
-def handing_in(count: int) -> list[Any]:
+def handing_in(count: int, adding: str = "") -> list[Any]:
     """The implementer writes a whole file and hands it in, and says what the reviewer must not see."""
-    return [called([("write", {"path": "policy.py", "content": policy(count)})], PRIVATE), [("submit", {})]]
+    text = policy(count) + adding
+    return [called([("write", {"path": "policy.py", "content": text})], PRIVATE), [("submit", {})]]
 
 
 @dataclass
@@ -65,6 +69,7 @@ class Scene:
     implementer: Sequence[Any]
     researcher: Sequence[Any] = ([("propose", IDEA)],)
     reviser: Sequence[Any] = ("nothing to change",)
+    mender: Sequence[Any] = ("nothing to mend",)
     reviews: Sequence[Mapping[str, Any]] = ({"verdict": "approve"},)
     """Replies of the reviewer, look by look."""
     storm: list[dict[str, Any]] = field(default_factory=list)
@@ -101,13 +106,17 @@ class Troupe:
         return {**choice, "message": dict(choice["message"]), "usage": usage}
 
     def part(self, model: str, opening: str) -> str:
-        if model == "implementer" and "The candidate was reviewed" in opening:
-            return "reviser"
-        return "second look" if model == "reviewer" and "This is a second look" in opening else model
+        if model == "implementer" and "changes are asked for" in opening:
+            return "mender" if "K01" in opening else "reviser"
+        if model != "reviewer":
+            return model
+        if "This is a second look" in opening:
+            return "second look"
+        return "look at what was mended" if "smoke: revise" in opening else "first look"
 
     def lacks(self, part: str, body: dict[str, Any], opening: str) -> str:
         """What the role must be shown and is not, or must not be shown and is."""
-        needed = [*NEEDED[part], *(NEEDED["reviewer"] if part == "second look" else ())]
+        needed = [*NEEDED[part], *(NEEDED["reviewer"] if body["model"] == "reviewer" else ())]
         if missing := [text for text in needed if text not in opening]:
             return repr(missing[0])
         if body["model"] == "reviewer":
@@ -129,6 +138,7 @@ class Troupe:
             "researcher": self.scene.researcher,
             "implementer": self.scene.implementer,
             "reviser": self.scene.reviser,
+            "mender": self.scene.mender,
         }
         player = Player(scripts)
         answer = player({**body, "model": part})

@@ -21,8 +21,8 @@ def render(name: str, **values: Any) -> str:
 
 
 def required(wanted: Revision, seed: int) -> str:
-    """What a reviewer asks for, fenced as the data that it is; part of the prompts of a revision."""
+    """What the gate asks for, fenced as the data that it is; part of the prompts of a revision."""
     material = "\n".join([*wanted.files.values(), *(change.model_dump_json() for change in wanted.required)])
     return render(
-        "required_v1", required=wanted.required, hypothesis=wanted.hypothesis, fence=fence(material, seed)
+        "required_v2", required=wanted.required, hypothesis=wanted.hypothesis, fence=fence(material, seed)
     ).strip()
