@@ -68,6 +68,9 @@ def _refs(store: RunStore) -> Iterator[str]:
     for name in sorted(wanted.keys() | found.keys()):
         if found.get(name) != wanted.get(name):
             yield f"{name} names {found.get(name, 'nothing')}, the audit says {wanted.get(name, 'nothing')}"
+    head = store.lineage.path / "HEAD"
+    if head.read_bytes() != b"ref: refs/heads/main\n":
+        yield f"{head} is not as it was made: it names refs/heads/main and nothing else"
 
 
 def _commits(store: RunStore) -> tuple[int, list[str]]:
