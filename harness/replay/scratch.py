@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from harness.display import visible
 from harness.errors import UserError
 from harness.evaluation.executor import Evaluator
 from harness.evaluation.outcomes import Evaluation, Item
 from harness.models.hub import SHARED_SCOPES
-from harness.models.replies import REPLIES, copy_replies
+from harness.models.replies import REPLIES, checked_calls, copy_replies
 from harness.outcomes import Measured, Recalled
 from harness.replay.comparing import ITEM_SECONDS
 from harness.rounds import base, intakes
@@ -67,6 +68,8 @@ def copy_inputs(run: RunStore, k: int, part: Part | None, into: Path, replies: b
     _copy_state(run, lines, into)
     scopes = (f"{k:04d}/", *SHARED_SCOPES.values()) if replies else ()
     copy_replies(run.folder / REPLIES, into / REPLIES, scopes)
+    if problem := next((problem for _, problem in checked_calls(into / REPLIES) if problem), ""):
+        raise UserError(f"{run.folder / REPLIES}: {visible(problem, 300)}; restore it from a copy")
     recalled = run.stage(k, "recall", Recalled)
     seconds = {} if not replies else {f"{k:04d}/{name}": _seconds(run, k, name) for name in ("develop", "validate")}
     return Inputs(k, part, run.manifest, recalled.started if recalled else 0.0, seconds)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import random
 import shutil
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -78,6 +81,35 @@ def test_attempts_made_with_tools_and_revised_ones_replay_without_asking(moved: 
     gate = replay(moved / "first", 2, Order(part="gate", data=moved))  # the last round's
     assert gate.differences == () and set(gate.stages) == {f"{check}-1" for check in GATE}
     assert troupe.endpoint.requests == []
+
+
+def test_a_changed_byte_anywhere_is_named_unless_it_holds_nothing(moved: Path, tmp_path: Path) -> None:
+    """Room between the rows of a database holds nothing; git's configuration is no part of the record."""
+    folder = tmp_path / "run"
+    shutil.copytree(moved / "later", folder)
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name not in ("run.lock", "config"))
+    assert {"run.db", "replies.db", "audit.jsonl", "memory.jsonl", "run.json"} <= {path.name for path in files}
+    draw = random.Random(0)
+    for path in files:
+        content, before = path.read_bytes(), held(path)
+        for at in draw.sample(range(len(content)), 2):
+            path.chmod(0o644)
+            path.write_bytes(content[:at] + bytes([content[at] ^ 1 << draw.randrange(8)]) + content[at + 1 :])
+            assert verify_run(folder).problems or held(path) == before, (path, at)
+        path.write_bytes(content)
+    assert verify_run(folder).problems == ()
+
+
+def held(path: Path) -> object:
+    """What a file says: all rows of a database, else its text."""
+    if path.suffix != ".db":
+        return path.read_bytes() if "refs" not in path.parts else path.read_bytes().lower()  # as git reads ids
+    try:
+        with closing(sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True)) as db:
+            tables = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+            return [db.execute(f"SELECT * FROM {name}").fetchall() for name in tables]
+    except (sqlite3.Error, UnicodeError):
+        return None
 
 
 def test_a_run_that_began_with_what_another_learned_replays_without_the_other(moved: Path, troupe: Troupe) -> None:

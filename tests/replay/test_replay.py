@@ -196,6 +196,9 @@ def test_attempts_of_models_replay_without_asking(endpoint: Endpoint, few_data: 
     db.close()
     problems = verify_run(folder).problems
     assert len(problems) == 1 and "0002/propose" in problems[0] and "replies.db" in problems[0]
+    with pytest.raises(UserError, match=r"call \d at 0002/propose\S* is not what was written"):
+        replay(folder, 2, Order())
+    assert replay(folder, 3, Order(part="gate")).differences == ()  # other attempts are not concerned
     with sqlite3.connect(folder / "replies.db") as db:
         db.execute("DELETE FROM calls WHERE scope LIKE '0003/propose%'")
     db.close()
