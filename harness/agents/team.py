@@ -125,7 +125,7 @@ class TeamAuthor:
 
         def recall(given: Recall) -> str:
             views = self.around.recall(brief, given.idea)
-            return "\n".join(attempt_line(v) for v in views) or "nothing like it was tried"
+            return "\n".join(attempt_line(v) for v in views) or "nothing like it is remembered"
 
         return Offered("recall", Recall, recall), Offered("propose", Propose, propose)
 

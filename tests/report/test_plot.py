@@ -59,8 +59,7 @@ def test_data_beside_them(files: dict[str, Path]) -> None:
 
 
 def test_png(files: dict[str, Path]) -> None:
-    if not can_png():
-        pytest.skip("the extra plot is not installed, so no PNG was made")
+    assert can_png(), "the extra plot is missing, so no PNG was made: pip install -e '.[dev]'"
     found = files["lineage.png"].read_bytes()
     assert found.startswith(b"\x89PNG") and int.from_bytes(found[16:20], "big") >= 3 * 440
 
