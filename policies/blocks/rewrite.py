@@ -31,10 +31,10 @@ TOKENS = 512
 class Form(Generic[T]):
     """What a window is rewritten into."""
 
-    instructions: str
-    schema: Mapping[str, Json]
-    parse: Callable[[Json], T | None]
-    """From a reply that fits the schema to the value; None where it says nothing."""
+    asked: Callable[[Window], tuple[str, Mapping[str, Json]]]
+    """Instructions, and the schema of the reply."""
+    parse: Callable[[Window, Json], T | None]
+    """From a window and a reply that fits the schema to the value; None where it says nothing."""
 
 
 class Rewriter(Generic[T]):
@@ -63,7 +63,12 @@ class Rewriter(Generic[T]):
             return
         replies = yield [self._request(window) for window in self._waiting]
         self._builder = not any(isinstance(reply, NoModel) for reply in replies)
-        self._put([self._form.parse(reply.value) if isinstance(reply, BuildReply) else None for reply in replies])
+        self._put(
+            [
+                self._form.parse(window, reply.value) if isinstance(reply, BuildReply) else None
+                for window, reply in zip(self._waiting, replies, strict=True)
+            ]
+        )
 
     def answer(self) -> None:
         """Take in by rules what still waits. In the fork that answers a question, later ones see nothing of it."""
@@ -84,11 +89,9 @@ class Rewriter(Generic[T]):
         self._waiting = []
 
     def _request(self, window: Window) -> Build:
-        messages = (
-            Message("system", self._form.instructions),
-            Message("user", window_text(window)[:TEXT] or "(nothing)"),
-        )
-        return Build(messages, self._form.schema, TOKENS)
+        instructions, schema = self._form.asked(window)
+        text = window_text(window)[:TEXT] or "(nothing)"
+        return Build((Message("system", instructions), Message("user", text)), schema, TOKENS)
 
 
 def closed(properties: Mapping[str, Json]) -> dict[str, Json]:
@@ -108,43 +111,44 @@ def clean(text: str) -> str:
 
 # ---------------------------------------------------------------- the five fields
 
-_TEXTS = {"type": "array", "items": {"type": "string"}}
+_TEXT: dict[str, Json] = {"type": "string"}
+_TEXTS: dict[str, Json] = {"type": "array", "items": _TEXT}
 
 _FIELDS = """\
 You rewrite what captions and transcript say of half a minute of video into one event record.
 EVENT: what is done, by whom and to what, in one or two plain sentences. Keep names and verbs as they are.
 PEOPLE: the names of all people who act, speak or are present.
 OBJECTS: the things that are handled, moved, asked for or used.
-PLACE: where it happens, in a few words.
-DIALOGUE: what is said, one line for each turn, as "Speaker: words".
+PLACE: where it happens, in a few words."""
+_DIALOGUE = """\
+DIALOGUE: what is said, one line for each turn, as "Speaker: words"."""
+_HONEST = """\
 Write nothing that the text does not say. Leave empty what it does not tell."""
+_SCHEMA = {"EVENT": _TEXT, "PEOPLE": _TEXTS, "OBJECTS": _TEXTS, "PLACE": _TEXT}
 
 
-def _record(value: Json) -> Record | None:
+def _fields(window: Window) -> tuple[str, Mapping[str, Json]]:
+    """A transcript is the DIALOGUE already: a model that copies it costs most of the reply and mixes up speakers."""
+    if window.transcript:
+        return f"{_FIELDS}\n{_HONEST}", closed(_SCHEMA)
+    return f"{_FIELDS}\n{_DIALOGUE}\n{_HONEST}", closed({**_SCHEMA, "DIALOGUE": _TEXTS})
+
+
+def _record(window: Window, value: Json) -> Record | None:
+    spoken = (f"{line.speaker}: {line.text}" if line.speaker else line.text for line in window.transcript)
+    dialogue = spoken if window.transcript else value["DIALOGUE"]
     people = tuple(dict.fromkeys(filter(None, map(clean, value["PEOPLE"]))))
     record = Record(
         event=clean(value["EVENT"]),
         people=people,
         objects=", ".join(dict.fromkeys(filter(None, map(clean, value["OBJECTS"])))),
         place=clean(value["PLACE"]),
-        dialogue="\n".join(filter(None, map(clean, value["DIALOGUE"]))),
+        dialogue="\n".join(filter(None, map(clean, dialogue))),
     )
-    return record if record.event or record.dialogue else None
+    return record if record.event or (record.dialogue and not window.transcript) else None
 
 
-FIVE_FIELDS = Form(
-    _FIELDS,
-    closed(
-        {
-            "EVENT": {"type": "string"},
-            "PEOPLE": _TEXTS,
-            "OBJECTS": _TEXTS,
-            "PLACE": {"type": "string"},
-            "DIALOGUE": _TEXTS,
-        }
-    ),
-    _record,
-)
+FIVE_FIELDS = Form(_fields, _record)
 """A window as an event record; ``take`` is ``EventMemory.observe``."""
 
 
@@ -159,10 +163,10 @@ SUMMARY: the core of it as a few keywords.
 Write nothing that the text does not say. Leave a key empty where it has nothing for it."""
 
 
-def _keys(value: Json) -> Keys | None:
+def _keys(window: Window, value: Json) -> Keys | None:
     texts = [clean(value[name]) for name in KEYS]
     return Keys(*texts) if any(texts) else None
 
 
-FOUR_KEYS = Form(_KEYS, closed({name: {"type": "string"} for name in KEYS}), _keys)
+FOUR_KEYS = Form(lambda window: (_KEYS, closed(dict.fromkeys(KEYS, _TEXT))), _keys)
 """A window as MERIT's keys; ``take`` is ``KeyMemory.observe``."""

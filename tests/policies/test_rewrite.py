@@ -22,8 +22,7 @@ from policies.contract import Budget, Build, BuildReply, ModelFailed, NoModel, Q
 from tests.endpoint import Endpoint
 
 WINDOWS = tuple(
-    Window(at, 30.0 * at, 30.0 * at + 30, (f"I put mug {at} on the table.",), (Utterance("Ben", "Ok."),), False)
-    for at in range(5)
+    Window(at, 30.0 * at, 30.0 * at + 30, (f"I put mug {at} on the table.", "Ben: Ok."), (), False) for at in range(5)
 )
 VALUE = {
     "EVENT": "Ada waters the\nfern.",
@@ -76,6 +75,23 @@ def test_a_reply_becomes_the_record() -> None:
         " | DIALOGUE: Ada: Ben likes it dry. Nobody answers"
     )
     assert rewriter.label == "model" and len(memory) == 5
+
+
+def test_a_transcript_is_the_dialogue_and_is_not_copied_by_a_model() -> None:
+    said = (Utterance("Ada", "Ben likes\nit dry."), Utterance("", "Nobody answers"))
+    asked: list[Build] = []
+
+    def serve(request: Build) -> BuildReply:
+        asked.append(request)
+        return BuildReply({name: VALUE[name] for name in request.schema["properties"]})
+
+    memory, rewriter = build(serve, (Window(0, 0.0, 30.0, ("I put mug 0 on the table.",), said, False), WINDOWS[1]))
+    assert list(asked[0].schema["properties"]) == ["EVENT", "PEOPLE", "OBJECTS", "PLACE"]
+    assert list(asked[1].schema["properties"]) == [*asked[0].schema["properties"], "DIALOGUE"]
+    assert ["DIALOGUE" in request.messages[0].content for request in asked] == [False, True]
+    assert asked[0].messages[-1].content == "I put mug 0 on the table.\nAda: Ben likes\nit dry.\nNobody answers"
+    assert [record.dialogue for record in memory.records] == ["Ada: Ben likes it dry. Nobody answers"] * 2
+    assert rewriter.label == "model"
 
 
 def test_dialogue_is_indexed_without_its_speakers_and_people_are_names() -> None:
