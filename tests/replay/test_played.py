@@ -16,6 +16,7 @@ from harness.auditing import verify_run
 from harness.config import resolve
 from harness.errors import UserError
 from harness.opening import searching
+from harness.outcomes import Inherited, Recalled
 from harness.progress import Quiet
 from harness.replay.replaying import Order, Replayed, replay, replay_all
 from harness.rounds import intakes
@@ -23,7 +24,7 @@ from harness.state.store import RunStore
 from tests.endpoint import Endpoint
 from tests.endtoend.conftest import few_data, small_data
 from tests.endtoend.test_agents import SCENES, settings
-from tests.endtoend.troupe import Scene, Troupe, handing_in
+from tests.endtoend.troupe import Scene, Troupe
 
 __all__ = ["few_data", "small_data"]
 GATE = ("static", "duplicates", "smoke", "dynamic", "reviewer")
@@ -53,7 +54,7 @@ def moved(troupe: Troupe, few_data: Path, tmp_path_factory: pytest.TempPathFacto
     home = tmp_path_factory.mktemp("played")
     shutil.copytree(few_data, home / "few")
     first = search(home, "first", troupe, [SCENES["straight"][0], SCENES["revised"][0]])
-    search(home, "later", troupe, [Scene(handing_in(9))], str(first))
+    search(home, "later", troupe, [SCENES["mended"][0]], str(first))
     troupe.endpoint.requests.clear()
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     for name in ("first", "later", "few"):
@@ -113,7 +114,15 @@ def held(path: Path) -> object:
 
 
 def test_a_run_that_began_with_what_another_learned_replays_without_the_other(moved: Path, troupe: Troupe) -> None:
+    """Its attempt did not run at first and was mended."""
+    with RunStore.open(moved / "later", write=False) as store:
+        inherited = store.stage(0, "inherit", Inherited)
+        assert inherited is not None and len(inherited.taken) == 2
+        recalled = store.stage(1, "recall", Recalled)
+        assert recalled is not None and recalled.attempts
     shutil.rmtree(moved / "first")
     for k in (0, 1):
-        assert replay(moved / "later", k, Order(data=moved)).differences == ()
+        found = replay(moved / "later", k, Order(data=moved))
+        assert found.differences == ()
+    assert {"smoke", "revise-1", "smoke-1"} <= set(found.stages)
     assert troupe.endpoint.requests == []
