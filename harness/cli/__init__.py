@@ -28,6 +28,7 @@ MODULES = {
     "plot": "report",
     "replay": "replay",
     "audit": "audit",
+    "export": "export",
     "evaluate": "measure",
     "ablate": "ablate",
     "ask": "ask",
