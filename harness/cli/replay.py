@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import cast
 
 import click
+from rich.console import Console
 
 from harness.cli.options import console, json_option, print_json, run_folder, run_option
 from harness.display import visible
 from harness.errors import UserError
-from harness.replay.replaying import Order, Replayed, replay_all
+from harness.evaluation.report import figures, headline
+from harness.replay.replaying import Beyond, Order, Replayed, replay_all
 from harness.replay.replaying import replay as replayed
 from harness.replay.scratch import Part
+from harness.replay.shell import Terminal, shell
 
 MOST = 40
 """Differences shown of an attempt whose models were asked again."""
@@ -28,6 +33,7 @@ MOST = 40
 @click.option("--sandbox", type=click.Choice(["docker", "bubblewrap"]), help="Default: the one that the run used.")
 @click.option("--stage", type=click.Choice(["gate", "develop", "validate"]), help="Only this part of the attempt.")
 @click.option("--live", is_flag=True, help="Ask the models again, within the run's caps. Costs what they cost.")
+@click.option("--shell", "look", is_flag=True, help="A Python prompt in the attempt's sandbox instead.")
 @json_option
 @click.pass_context
 def replay(
@@ -39,12 +45,18 @@ def replay(
     sandbox: str | None,
     stage: str | None,
     live: bool,
+    look: bool,
     as_json: bool,
 ) -> None:
     """Execute attempt K again, or all with --all, and compare: exit 0 the same, 1 different, 2 it cannot be done.
 
     Measured seconds are not compared. The run's folder is not changed, and without --live no model is asked.
     """
+    if look:
+        if k is None or every or data or stage or live or as_json:
+            raise UserError("--shell takes the number K of one attempt, --run and --sandbox, and nothing else")
+        shell(run_folder(run_name), k, sandbox or "", Terminal(click.echo, _typed))
+        return
     order = Order(cast("Part | None", stage), data, sandbox or "", live)
     if every:
         if k is not None or live:
@@ -89,6 +101,13 @@ def _show_one(k: int, found: Replayed | UserError, noted: set[str]) -> None:
     _show(k, found, 1)
 
 
+def _typed(prompt: str) -> str:
+    """One line; with the keys and the history of a shell where Python has them."""
+    with contextlib.suppress(ImportError):
+        import_module("readline")
+    return input(prompt)
+
+
 def _announce(stage: str) -> None:
     if sys.stderr.isatty():
         click.echo(f"{stage} ...", err=True)
@@ -99,7 +118,12 @@ def _as_json(k: int, found: Replayed | UserError) -> dict[str, object]:
         return {"attempt": k, "error": str(found)}
     fields = ("stage", "question", "field", "recorded", "now")
     rows = [{name: getattr(difference, name) for name in fields} for difference in found.differences]
-    return {"attempt": k, "same": not rows, "stages": found.stages, "differences": rows, "notes": found.notes}
+    told = {"attempt": k, "same": not rows, "stages": found.stages, "differences": rows, "notes": found.notes}
+    if found.beyond is None:
+        return told
+    measured = found.beyond.measured
+    beyond = {"rejected_at": found.beyond.ended, "would_pass": not measured.rejected, "reasons": measured.reasons}
+    return {**told, "same": None, "not_part_of_the_run": {**beyond, "figures": figures(measured.evaluation)}}
 
 
 def _notes(notes: Sequence[str]) -> None:
@@ -109,6 +133,9 @@ def _notes(notes: Sequence[str]) -> None:
 
 def _show(k: int, found: Replayed, most: int) -> None:
     out = console()
+    if found.beyond is not None:
+        _show_beyond(out, k, found.beyond)
+        return
     if not found.differences:
         out.print(f"attempt {k}: as recorded ({', '.join(found.stages)})", style="green", markup=False, soft_wrap=True)
         return
@@ -117,3 +144,15 @@ def _show(k: int, found: Replayed, most: int) -> None:
         out.print(f"attempt {k} differs: {difference.line()}", style="yellow", markup=False, soft_wrap=True)
     if more := len(found.differences) - len(shown):
         out.print(f"and {more} more; all of them: --json", style="dim")
+
+
+def _show_beyond(out: Console, k: int, beyond: Beyond) -> None:
+    """A figure that the run does not have must not look like one of its own."""
+    measured = beyond.measured
+    head = (
+        f"attempt {k} was rejected at {beyond.ended}, so the run never measured it; measured now, not part of the run:"
+    )
+    out.print(head, style="yellow", markup=False, soft_wrap=True)
+    bar = "at develop it would have been rejected:" if measured.rejected else "at develop it would have passed:"
+    for line in (headline(measured.evaluation), bar, *measured.reasons):
+        out.print(f"  {visible(line, 400)}", markup=False, soft_wrap=True)

@@ -22,11 +22,11 @@ from harness.models.interface import CapReached, ModelError, Models
 from harness.models.preflight import preflight
 from harness.models.recorded import recorded_models
 from harness.opening import opened_sandbox, search_over, workers_of
-from harness.outcomes import Recalled
+from harness.outcomes import Measured, Recalled
 from harness.progress import Quiet
 from harness.replay.comparing import Difference, differences, outcomes
 from harness.replay.scratch import Inputs, Part, TimedEvaluator, copy_inputs, find_data
-from harness.rounds import base, named
+from harness.rounds import base, named, taken_in
 from harness.search import Search
 from harness.state.manifest import RunManifest
 from harness.state.store import RunStore
@@ -59,6 +59,17 @@ class Replayed:
     differences: tuple[Difference, ...]
     notes: tuple[str, ...]
     """What is different here, and need not change a result: place of the data, sandbox, version of the harness."""
+    beyond: Beyond | None = None
+    """What the run never measured: there is no record to compare it with, and it is no part of the run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beyond:
+    """The development split, measured on a candidate that was rejected before it got there."""
+
+    ended: str
+    """The stage that rejected it."""
+    measured: Measured
 
 
 def replay(folder: Path, k: int, order: Order, announce: Announce = lambda stage: None) -> Replayed:
@@ -129,9 +140,21 @@ def _check(run: RunStore, k: int, reached: set[str], part: Part | None) -> None:
         if ("remember" if k else "validate") not in reached:
             raise UserError(f"attempt {k} of run {name} is not finished; replay it when it is")
         return
-    if STAGE_OF[part] not in reached and not (k == 0 and part == "gate"):
-        last_stage = [stage for iteration, stage in run.stages() if iteration == k and stage != "remember"][-1]
-        raise UserError(f"attempt {k} of run {name} never came to {STAGE_OF[part]}: it ended at {last_stage}")
+    if STAGE_OF[part] in reached or (k == 0 and part == "gate"):
+        return
+    if "remember" not in reached:
+        raise UserError(f"attempt {k} of run {name} is not finished; replay it when it is")
+    if taken_in(run, k) is None:
+        raise UserError(f"attempt {k} of run {name} has no candidate: its proposal was malformed or refused")
+    if part != "develop":  # a held-out figure of what did not earn it would be a use of that split that nobody counts
+        more = "; what it scores in development: --stage develop" if part == "validate" else ""
+        raise UserError(f"attempt {k} of run {name} never came to {STAGE_OF[part]}: it ended at {_ended(run, k)}{more}")
+
+
+def _ended(run: RunStore, k: int) -> str:
+    """The stage that rejected a finished attempt."""
+    remembered = run.attempt(k)
+    return remembered.outcome if remembered else ""
 
 
 # ---------------------------------------------------------------- 2: execution
@@ -226,6 +249,12 @@ def compare(folder: Path, inputs: Inputs, around: Surroundings, into: Path, stop
         now = outcomes(store, k)
     with RunStore.open(folder, write=False) as store:
         before: dict[str, Any] = outcomes(store, k)
+        ended = _ended(store, k)
+    if inputs.part == "develop" and "develop" not in before:
+        measured = now.get("develop")
+        if not isinstance(measured, Measured):
+            raise UserError(f"attempt {k} cannot be measured: {stopped}; to ask the models for it: --live")
+        return Replayed(("develop",), (), tuple(around.notes), Beyond(ended, measured))
     if inputs.part is not None:
         wanted = _stages_of(inputs.part, k, set(before))
         before = {name: outcome for name, outcome in before.items() if name in wanted}

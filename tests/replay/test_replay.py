@@ -184,6 +184,8 @@ def test_attempts_of_models_replay_without_asking(endpoint: Endpoint, few_data: 
     for k in (1, 2, 3):
         assert replay(folder, k, Order()).differences == ()
     assert endpoint.requests == []
+    what_was_never_measured(folder)
+    assert endpoint.requests == []
     live = replay(folder, 2, Order(live=True))  # this time something usable comes back
     assert live.differences[0].stage == "propose" and endpoint.requests
     endpoint.requests.clear()
@@ -205,3 +207,18 @@ def test_attempts_of_models_replay_without_asking(endpoint: Endpoint, few_data: 
     with pytest.raises(UserError, match="0003/propose"):
         replay(folder, 3, Order())
     assert endpoint.requests == []
+
+
+def what_was_never_measured(folder: Path) -> None:
+    """Attempt 3 crashed at smoke: its development figure can be had, as none of the run's; a held-out one cannot."""
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    found = replay(folder, 3, Order(part="develop"))
+    assert found.beyond is not None and found.beyond.ended == "smoke" and found.beyond.measured.rejected
+    assert found.beyond.measured.evaluation.accuracy == 0 and len(found.beyond.measured.evaluation.items) == 5
+    told = CliRunner().invoke(cli, ["replay", "3", "--stage", "develop", "--run", str(folder)])
+    assert told.exit_code == 0 and "rejected at smoke" in told.output and "not part of the run" in told.output
+    with pytest.raises(UserError, match="never came to validate: it ended at smoke"):
+        replay(folder, 3, Order(part="validate"))
+    with pytest.raises(UserError, match="has no candidate"):
+        replay(folder, 2, Order(part="develop"))
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
