@@ -19,7 +19,7 @@ from sandbox.open import open_sandbox
 from sandbox.stream import run_shard
 
 LIMITS = Limits(
-    memory_mb=192, pids=40, file_mb=4, answer_seconds=1.5, observe_seconds=2.0, shard_seconds=60.0, timeouts=2,
+    memory_mb=192, pids=40, file_mb=4, answer_seconds=2.5, observe_seconds=3.5, shard_seconds=60.0, timeouts=2,
     output_bytes=8_388_608,
 )  # fmt: skip
 SETUP = Setup(Budget(), 7)

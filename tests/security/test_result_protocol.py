@@ -74,7 +74,7 @@ def test_a_slow_drip_does_not_stretch_the_deadline(lab: Laboratory) -> None:
 def test_time_is_measured_on_the_host(lab: Laboratory) -> None:
     body = "time.sleep(0.5)\nreturn Answer('A', 'x', (), {'seconds': time.monotonic()})"
     question = lab.run(policy(body, top="real = time.monotonic\ntime.monotonic = time.time = lambda: 0.0")).questions[0]
-    assert 0.5 <= question.seconds <= 1.5  # the deadline
+    assert 0.5 <= question.seconds <= 2.5  # the deadline
 
 
 def test_a_patched_runner_cannot_answer_for_other_questions(lab: Laboratory) -> None:
