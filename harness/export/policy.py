@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import importlib.metadata
 import json
 import re
@@ -292,11 +293,11 @@ packages = ["{package}"]
 
 
 def _licence() -> str:
-    """The text of our licence: beside the checkout, else where an installation keeps it."""
-    if (TOP / "LICENSE").is_file():
-        return (TOP / "LICENSE").read_text("utf-8")
-    kept = importlib.metadata.distribution("lvmh").read_text("licenses/LICENSE")
-    return kept or "Apache-2.0: https://www.apache.org/licenses/LICENSE-2.0\n"
+    """The text of our licence: where an installation keeps it, else beside the checkout."""
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+        if kept := importlib.metadata.distribution("lvmh").read_text("licenses/LICENSE"):
+            return kept
+    return (TOP / "LICENSE").read_text("utf-8")
 
 
 def _environment() -> Environment:
