@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 import tempfile
 import traceback
@@ -86,7 +87,7 @@ def main() -> None:
         name = type(error).__name__
         line = f"harness: internal error, {name}: {visible(str(error), 300)}; please report it with {Path(file.name)}"
         errors.print(line, style="red", markup=False, highlight=False)
-        sys.exit(1)
+        sys.exit(os.EX_SOFTWARE)  # 1 is an answer of some commands: "different", "not whole"
 
 
 def _in_one_line(error: click.ClickException) -> str:

@@ -176,7 +176,7 @@ def surroundings(run: RunManifest, order: Order, folder: Path) -> Iterator[Surro
     """Data and sandbox of the run, open. Raises UserError: which of them is not here."""
     place = find_data(run, folder, order.data)
     kind = order.sandbox or run.sandbox.split()[0]
-    section = {**run.config["run"], "data": str(place), "sandbox": kind, "workers": 0}
+    section = {**run.config.get("run", {}), "data": str(place), "sandbox": kind, "workers": 0}
     config = recorded({**run.config, "run": section}, os.environ)
     data = load(place)
     if order.live:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from harness.errors import UserError
 
@@ -44,7 +44,7 @@ class RunManifest(BaseModel):
     harness: str = ""
     """Version of the harness that made the run; empty where it was not recorded."""
     runtime_digest: str
-    sandbox: str
+    sandbox: Annotated[str, Field(pattern=r"\S")]
     """Label of the sandbox, with what its probes found to hold."""
     h0: Mapping[str, str]
     """sha256 of each fixed source by file name."""
