@@ -20,6 +20,7 @@ from harness.outcomes import (
     Outcome,
     Promoted,
     Proposed,
+    Recalled,
     Remembered,
     TakenIn,
 )
@@ -50,6 +51,7 @@ def status(store: RunStore) -> dict[str, Any]:
     run = store.manifest
     inherited = store.stage(0, "inherit", Inherited)
     last = store.stage(attempts[-1].iteration, "remember", Remembered) if attempts else None
+    closed = closing(store)
     return {
         "run": run.name,
         "created": run.created,
@@ -69,6 +71,7 @@ def status(store: RunStore) -> dict[str, Any]:
         "frontier": list(frontier(store)),
         "validations": sum(stage == "validate" for _, stage in stages),
         "test_uses": sum(stage == "closing" for _, stage in stages),
+        "test_accuracy": {name: e.accuracy for name, e in closed.evaluations.items()} if closed else {},
         "search_tokens": last.spent_tokens if last else 0,
         "search_dollars": last.spent_dollars if last else 0.0,
         "spent": spent(store),
@@ -95,6 +98,9 @@ def spent(store: RunStore) -> dict[str, dict[str, Any]]:
 
 def log(store: RunStore) -> list[dict[str, Any]]:
     """One row an attempt."""
+    start = store.stage(0, "validate", Measured)
+    held_out = {a.iteration: a.validation_accuracy for a in store.attempts()}
+    held_out[0] = start.evaluation.accuracy if start else None
     return [
         {
             "iteration": a.iteration,
@@ -106,6 +112,7 @@ def log(store: RunStore) -> list[dict[str, Any]]:
             "dev_accuracy": a.dev_accuracy,
             "dev_delta": a.dev_delta,
             "validation_accuracy": a.validation_accuracy,
+            "validation_delta": _difference(a.validation_accuracy, held_out.get(a.parent)),
             "validation_p": a.validation_p,
             "tokens_per_question": a.tokens_per_question,
         }
@@ -113,9 +120,26 @@ def log(store: RunStore) -> list[dict[str, Any]]:
     ]
 
 
+def _difference(mine: float | None, other: float | None) -> float | None:
+    return None if mine is None or other is None else mine - other
+
+
+def descent(store: RunStore, k: int) -> list[int]:
+    """The iterations that an attempt was made from, its parent first, down to the starting policy."""
+    found: list[int] = []
+    while k:
+        recalled = store.stage(k, "recall", Recalled)
+        if recalled is None:
+            break
+        k = recalled.parent
+        found.append(k)
+    return found
+
+
 def attempt(store: RunStore, k: int) -> dict[str, Any]:
     """Everything that is recorded of one iteration, stage by stage, evaluations as figures."""
-    found: dict[str, Any] = {"iteration": k, "stages": {}}
+    made_from = [{"iteration": ancestor, "title": title(store, ancestor)} for ancestor in descent(store, k)]
+    found: dict[str, Any] = {"iteration": k, "title": title(store, k), "made_from": made_from, "stages": {}}
     for name, kind in reached(store, k).items():
         outcome = store.stage(k, name, kind)
         if outcome is None:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import click
 from rich.console import Console
 
-from harness.cli.options import console, json_option, print_json, settings
+from harness.cli.options import console, json_option, print_json, print_table, settings
 from harness.config import Config
 from harness.data.native import Dataset, load
 from harness.display import visible
@@ -142,9 +142,9 @@ def evaluate(
     shown = console()
     if lineage:
         for table in paper.lineage_tables(found, data):
-            shown.print(table)
+            print_table(shown, table)
     for tabled in (report.overview, report.types, report.routes, report.parts, report.construction):
-        shown.print(tabled(found))
+        print_table(shown, tabled(found))
     tell_failures(shown, found)
 
 

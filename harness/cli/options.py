@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 from rich.console import Console
+from rich.table import Column, Table
 
 from harness.config import Config, resolve
 from harness.errors import UserError
@@ -21,6 +24,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 SETTINGS = Path("harness.toml")
 RUNS = Path("runs")
 """Where run folders live, under the current folder."""
+UNBOUNDED = 100_000
+"""Columns in which every table finds room."""
 
 
 def settings(flags: Mapping[str, object], file: Path | None) -> Config:
@@ -76,3 +81,24 @@ def console() -> Console:
     """Standard output; wide enough for tables when it is not a terminal."""
     shown = Console(highlight=False)
     return shown if shown.is_terminal else Console(highlight=False, width=200)
+
+
+def print_table(out: Console, table: Table) -> None:
+    """A table whose figures are never cut: where it is too wide, in several, each beginning with the first column."""
+    parts, unbounded = [[table.columns[0]]], out.options.update(width=UNBOUNDED)
+    for column in table.columns[1:]:
+        wanted = out.measure(_part(table, [*parts[-1], column]), options=unbounded).maximum
+        if len(parts[-1]) > 1 and wanted > out.width:
+            parts.append([table.columns[0]])
+        parts[-1].append(column)
+    for number, columns in enumerate(parts):
+        part = _part(table, columns)
+        part.title = table.title if number == 0 else None
+        part.caption = table.caption if number == len(parts) - 1 else None
+        out.print(part)
+
+
+def _part(table: Table, columns: Sequence[Column]) -> Table:
+    part = copy(table)
+    part.columns = [replace(column, _index=index) for index, column in enumerate(columns)]
+    return part

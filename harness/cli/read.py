@@ -7,9 +7,11 @@ import click
 from harness import history
 from harness.auditing import verify_run
 from harness.cli.options import console, json_option, print_json, reading, run_option
-from harness.cli.tables import print_attempt, print_frontier, print_log
+from harness.cli.tables import print_attempt, print_frontier, print_log, print_status, print_test
 from harness.display import visible
 from harness.errors import UserError
+from harness.report.detail import rule_titles
+from harness.report.spend import seconds_by_stage
 from harness.rounds import taken_in
 from harness.state.store import RunStore
 
@@ -20,10 +22,11 @@ from harness.state.store import RunStore
 @json_option
 @click.pass_context
 def status(context: click.Context, verify: bool, run_name: str | None, as_json: bool) -> None:
-    """Where a run stands: iterations, frontier, spend."""
+    """Where a run stands: iterations, frontier, test, spend."""
     with reading(run_name) as store:
         facts = history.status(store)
         folder = store.folder
+        facts["seconds"] = {stage: round(seconds, 3) for stage, seconds, _ in seconds_by_stage(store)}
     problems: tuple[str, ...] = ()
     if verify:
         report = verify_run(folder)
@@ -33,11 +36,7 @@ def status(context: click.Context, verify: bool, run_name: str | None, as_json: 
     if as_json:
         print_json(facts)
     else:
-        out = console()
-        for name, value in facts.items():
-            out.print(f"{name.replace('_', ' '):<18} {visible(_plain(value), 200)}", markup=False)
-        if facts["offline"]:
-            out.print(history.OFFLINE, style="yellow")
+        print_status(console(), facts)
     context.exit(1 if problems else 0)
 
 
@@ -48,11 +47,12 @@ def log(run_name: str | None, as_json: bool) -> None:
     """Every attempt, one line each."""
     with reading(run_name) as store:
         rows = history.log(store)
+        facts = history.status(store)
         offline = store.manifest.profile == "offline"
     if as_json:
         print_json({"offline": offline, "attempts": rows})
         return
-    print_log(console(), rows)
+    print_log(console(), rows, facts)
     if offline:
         console().print(history.OFFLINE, style="yellow")
 
@@ -66,10 +66,11 @@ def show(k: int, run_name: str | None, as_json: bool) -> None:
     with reading(run_name) as store:
         known(store, k)
         found = history.attempt(store, k)
+        run, rules = store.manifest.name, rule_titles(store)
     if as_json:
         print_json(found)
     else:
-        print_attempt(console(), found)
+        print_attempt(console(), found, run, rules)
 
 
 @click.command()
@@ -77,7 +78,7 @@ def show(k: int, run_name: str | None, as_json: bool) -> None:
 @click.argument("b", type=int)
 @run_option
 def diff(a: int, b: int, run_name: str | None) -> None:
-    """How the code of attempt B differs from that of attempt A (0 is the starting policy)."""
+    """How the code of attempt B differs from that of A; 0 is the starting policy."""
     with reading(run_name) as store:
         trees = [_tree(store, k) for k in (a, b)]
         text = store.lineage.diff(*trees)
@@ -88,32 +89,27 @@ def diff(a: int, b: int, run_name: str | None) -> None:
 @run_option
 @json_option
 def frontier(run_name: str | None, as_json: bool) -> None:
-    """The policies that nothing beats in accuracy, tokens and latency together."""
+    """The policies that nothing beats, and the test split where it was used."""
     with reading(run_name) as store:
         if as_json:
             offline = store.manifest.profile == "offline"
-            print_json({"offline": offline, "frontier": history.standing(store)})
+            test = history.status(store)["test_accuracy"]
+            print_json({"offline": offline, "frontier": history.standing(store), "test_accuracy": test})
             return
         out = console()
         print_frontier(out, store)
+        print_test(out, store)
         if store.manifest.profile == "offline":
             out.print(history.OFFLINE, style="yellow")
 
 
 def known(store: RunStore, k: int) -> None:
-    """Raise UserError where the run has no iteration ``k``."""
+    """Raise UserError where the run has no attempt ``k``."""
     iterations = {iteration for iteration, _ in store.stages()}
     if k not in iterations:
-        raise UserError(f"run {store.manifest.name} has no iteration {k}; it has 0 to {max(iterations)}")
-
-
-def _plain(value: object) -> str:
-    """A fact as words: lists and tables without their brackets."""
-    if isinstance(value, dict):
-        return ", ".join(f"{name} {_plain(inner)}" for name, inner in value.items()) or "-"
-    if isinstance(value, list):
-        return ", ".join(map(_plain, value)) or "-"
-    return str(value)
+        raise UserError(
+            f"run {store.manifest.name} has no attempt {k}; it has 0 to {max(iterations)}; see them with: harness log"
+        )
 
 
 def _tree(store: RunStore, k: int) -> str:

@@ -43,6 +43,10 @@ def run(file: Path | None, **flags: object) -> None:
     """Search for a better memory policy. Calling it again goes on where it stopped."""
     flags["memory.source"] = flags.pop("remember_from")
     config = settings(flags, file)
+    if config.run.iterations == 0:
+        raise UserError(
+            "0 iterations search nothing: give --iterations 1 or more; to measure one policy: harness evaluate"
+        )
     check_parent(config)
     if not config.run.data:
         config = settings({**flags, "data": str(bundled(console()))}, file)
@@ -57,6 +61,10 @@ def run(file: Path | None, **flags: object) -> None:
     progress = Progress(out, config.run.iterations, spent=lambda: "")
     with stop_on_interrupt(out) as asked, searching(config, folder, progress, asked, announce=_say(out)) as search:
         progress.spent = lambda: spend_line(search)
+        if done := len(search.store.attempts()):
+            goal = config.run.iterations
+            left = f"goes on to {goal}" if done < goal else "is complete; for more, raise --iterations"
+            _say(out)(f"run {name} has {done} iterations and {left}")
         stopped = _run(search, config.run.iterations, progress)
         closing_report(out, search.store, stopped)
 

@@ -41,5 +41,5 @@ def test_every_evaluation_has_every_question(
     assert seen["development"] >= 4 and seen["validation"] >= 4
     assert "the data has no test split; nothing was measured on one" in done.stdout
     for name in ("options_only", "longest_option", "bm25"):
-        assert re.search(rf"reference: {name}\W+\d+\.\d\W+\d+\.\d", done.stdout), done.stdout
+        assert re.search(rf"{name} \(reference\)\W+\d+\.\d\W+\d+\.\d", done.stdout), done.stdout
     assert "not language-model results" in done.stdout

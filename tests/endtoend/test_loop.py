@@ -101,12 +101,14 @@ def test_iterations_is_a_total(finished: Path, small_data: Path, harness: Comman
     shutil.copytree(finished, tmp_path / "runs" / "one")
     same = ("--data", str(small_data), "--name", "one", "--sandbox", "bubblewrap")
     before = facts(tmp_path / "runs" / "one")
-    assert harness("run", "--iterations", "8", *same).returncode == 0
+    done = harness("run", "--iterations", "8", *same)
+    assert done.returncode == 0 and "run one has 8 iterations and is complete" in done.stdout
     assert harness("run", "--iterations", "3", *same).returncode == 0
     assert facts(tmp_path / "runs" / "one") == before
     with RunStore.open(tmp_path / "runs" / "one", write=False) as store:
         assert sum(stage == "closing" for _, stage in store.stages()) == 1
-    assert harness("run", "--iterations", "9", *same).returncode == 0
+    done = harness("run", "--iterations", "9", *same)
+    assert done.returncode == 0 and "run one has 8 iterations and goes on to 9" in done.stdout
     with RunStore.open(tmp_path / "runs" / "one", write=False) as store:
         closed = store.stage(9, "closing", Closed)
         assert closed is not None and closed.use == 2
