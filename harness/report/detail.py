@@ -11,12 +11,14 @@ from harness.evaluation.outcomes import Evaluation
 from harness.gate.interface import Decision
 from harness.outcomes import Audited, Gated, Measured, Outcome, Proposed, Remembered, TakenIn
 from harness.report.safe import CODE_CHARS, shown
-from harness.report.story import Figures, Row
+from harness.report.story import RUNNING, START, Figures, Row
 from harness.rounds import reached, taken_in
 from harness.state.store import RunStore
 from principles.h0 import H0Error, load_h0
 
 Developed = Callable[[int], Evaluation | None]
+WITHOUT_CANDIDATE = ("malformed", "intake", RUNNING, START)
+"""Outcomes of attempts that have nothing to measure, or not yet."""
 RAW_CHARS = 4_000
 """Of an answer in which there was no usable proposal."""
 SOURCE_CHARS = 300
@@ -46,7 +48,7 @@ def detail(
     attempt = store.attempt(k)
     difference, note = _difference(store, row, taken)
     return {
-        "hypothesis": _hypothesis(proposal.hypothesis) if proposal else [],
+        "hypothesis": _hypothesis(proposal.hypothesis, titles) if proposal else [],
         "author": proposal.author if proposal else malformed.author if malformed else "",
         "malformed": malformed.raw[:RAW_CHARS] if malformed else "",
         "effect": _effect(developed, row, parent, proposal.hypothesis if proposal else None),
@@ -60,12 +62,11 @@ def detail(
     }
 
 
-def _hypothesis(hypothesis: Hypothesis) -> list[list[str]]:
-    return [[name, text] for name, text in _parts(hypothesis) if text]
-
-
-def _parts(hypothesis: Hypothesis) -> list[tuple[str, str]]:
-    return [("what", hypothesis.what), ("why", hypothesis.why), ("rule at risk", hypothesis.rule_at_risk)]
+def _hypothesis(hypothesis: Hypothesis, titles: Mapping[str, str]) -> list[list[str]]:
+    at_risk = hypothesis.rule_at_risk
+    risk = f"{at_risk}: {titles[at_risk]}" if at_risk in titles else at_risk
+    parts = [("what", hypothesis.what), ("why", hypothesis.why), ("rule at risk", risk)]
+    return [[name, text] for name, text in parts if text]
 
 
 # ---------------------------------------------------------------- expected against measured
@@ -77,6 +78,8 @@ def _effect(developed: Developed, row: Row, parent: Row | None, hypothesis: Hypo
     if hypothesis is None and mine is None:
         return []
     measured = {"accuracy": "not measured", "tokens": "not measured", "latency": "not measured"}
+    if mine is None and row.outcome not in WITHOUT_CANDIDATE:
+        measured["accuracy"] += f"; what it would have been: harness replay {row.iteration} --stage develop"
     if mine is not None:
         measured["accuracy"] = f"{percent(mine.right.share)} %{_interval(mine)}"
         measured["tokens"] = f"{mine.tokens:,.0f} a question"

@@ -66,6 +66,13 @@ def test_every_view_of_a_hostile_run_is_inert(page: Page) -> None:
     assert page.complaints == []
 
 
+def test_letters_of_pictures_are_as_large_as_meant_and_figures_stand_in_view(page: Page) -> None:
+    scale = "[...document.querySelectorAll('.pair svg')].map((s) => s.getScreenCTM().a)"
+    assert min(page.run(scale)) > 0.9, page.run(scale)
+    beyond = "[...document.querySelectorAll('.cards td')].filter((d) => d.getBoundingClientRect().right > innerWidth)"
+    assert page.run(f"{beyond}.length") == 0
+
+
 def test_a_script_that_got_in_would_not_run(page: Page) -> None:
     page.run(
         "(() => { const s = document.createElement('script'); s.textContent = 'window.ran = 1';"

@@ -263,3 +263,10 @@ def test_what_cannot_be_done_is_said_in_a_line(hostile_run: Path, arguments: lis
     given = [str(hostile_run) if argument == "RUN" else argument for argument in arguments]
     with pytest.raises(UserError, match=re.escape(words)):
         report.main(given, standalone_mode=False)
+
+
+def test_what_was_never_measured_says_how_to_measure_it(html: str) -> None:
+    found = read(html)
+    measured = {k: found.detail(k)["effect"][0][2] if found.detail(k)["effect"] else "" for k in range(6)}
+    assert measured[3].endswith("harness replay 3 --stage develop")
+    assert [k for k, text in measured.items() if "harness replay" in text] == [3]
