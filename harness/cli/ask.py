@@ -57,10 +57,11 @@ def ask(
     as_json: bool,
     **flags: object,
 ) -> None:
-    """Put QUESTION into a video's stream at a time; show the answer, its route, its evidence and its cost.
+    """Put QUESTION into a video's stream at a time.
 
-    Only windows that had ended by then are seen. Without --choice the answer model answers in its own words from the
-    policy's evidence; without a model the evidence is all there is.
+    Shown are the answer, its route, its evidence and its cost. Only windows that had ended by then are seen. Without
+    --choice the answer model answers in its own words from the policy's evidence; without a model the evidence is all
+    there is.
     """
     config = settings(flags, file)
     given = _choices(choices)

@@ -12,13 +12,14 @@ from harness import history
 from harness.auditing import verify_run
 from harness.cli.options import console, json_option, print_json, reading, run_folder, run_option
 from harness.cli.read import known
+from harness.cli.tables import hang
 from harness.display import cell, visible
 from harness.outcomes import STAGES
 from harness.rounds import base
 from harness.state.verify import ChainReport
 
 DECIDING = tuple(stage for stage in STAGES if stage not in ("recall", "remember"))
-REASON = 300
+REASON = 600
 
 
 @click.command()
@@ -40,7 +41,10 @@ def audit(
     verify: bool,
     as_json: bool,
 ) -> None:
-    """The reviews of attempt K, or of all: verdict, findings with their lines, cost, and who decided."""
+    """The reviews of attempt K, or of all.
+
+    Of each: verdict, findings with their lines, cost, and who decided.
+    """
     if verify:
         report = verify_run(run_folder(run_name))
         _print_report(report, as_json)
@@ -78,11 +82,11 @@ def _print_review(out: Console, row: dict[str, Any]) -> None:
     out.print(head, soft_wrap=True)
     for finding in row["findings"]:
         where = f"{finding['path']}:{finding['line']}" if finding["line"] else finding["path"]
-        out.print(Text(f"      {visible(finding['rule'], 8)} {visible(where, 80)} ") + cell(finding["message"]))
+        hang(out, Text(f"      {visible(finding['rule'], 8)} "), cell(f"{where} {finding['message']}".strip()))
         if finding["text"]:
             out.print(Text("          > ") + cell(visible(finding["text"], 160)))
     if row["reason"] and not row["findings"]:
-        out.print(Text("      ") + cell(visible(row["reason"], REASON)))
+        hang(out, Text(" " * 6), cell(visible(row["reason"], REASON)))
 
 
 def _cost(cost: dict[str, float]) -> str:

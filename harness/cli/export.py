@@ -16,7 +16,7 @@ from harness.history import OFFLINE
 
 @click.group()
 def export() -> None:
-    """What a run found, for use elsewhere: a policy as a package, the attempts as JSON Lines."""
+    """What a run found: a policy as a package, attempts as JSON Lines."""
 
 
 @export.command()

@@ -78,7 +78,7 @@ def show(k: int, run_name: str | None, as_json: bool) -> None:
 @click.argument("b", type=int)
 @run_option
 def diff(a: int, b: int, run_name: str | None) -> None:
-    """How the code of attempt B differs from that of A; 0 is the starting policy."""
+    """How the code of attempt B differs from that of A (0: the start)."""
     with reading(run_name) as store:
         trees = [_tree(store, k) for k in (a, b)]
         text = store.lineage.diff(*trees)
@@ -89,7 +89,7 @@ def diff(a: int, b: int, run_name: str | None) -> None:
 @run_option
 @json_option
 def frontier(run_name: str | None, as_json: bool) -> None:
-    """The policies that nothing beats, and the test split where it was used."""
+    """The policies that nothing beats; the use of the test split."""
     with reading(run_name) as store:
         if as_json:
             offline = store.manifest.profile == "offline"

@@ -31,7 +31,11 @@ MOST = 40
 @run_option
 @click.option("--data", type=click.Path(path_type=Path), metavar="DIR", help="Where the data is, or a folder above.")
 @click.option("--sandbox", type=click.Choice(["docker", "bubblewrap"]), help="Default: the one that the run used.")
-@click.option("--stage", type=click.Choice(["gate", "develop", "validate"]), help="Only this part of the attempt.")
+@click.option(
+    "--stage",
+    type=click.Choice(["gate", "develop", "validate"]),
+    help="Only this part; develop also measures what was never measured.",
+)
 @click.option("--live", is_flag=True, help="Ask the models again, within the run's caps. Costs what they cost.")
 @click.option("--shell", "look", is_flag=True, help="A Python prompt in the attempt's sandbox instead.")
 @json_option
@@ -48,7 +52,9 @@ def replay(
     look: bool,
     as_json: bool,
 ) -> None:
-    """Execute attempt K again, or all with --all, and compare: exit 0 the same, 1 different, 2 it cannot be done.
+    """Execute attempt K again, or all, and compare with the record.
+
+    Exit 0: the same, 1: different, 2: it cannot be done.
 
     Measured seconds are not compared. The run's folder is not changed, and without --live no model is asked.
     """

@@ -30,7 +30,9 @@ data_option = click.option(
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="File to write. Default: RUN.html.")
 @data_option
 def report(run_name: str | None, out: Path | None, data: Path | None) -> None:
-    """A run as one HTML file that needs no network: lineage, figures, spend, failures, every attempt.
+    """A run as one HTML file that needs no network.
+
+    Lineage, figures, spend, failures, every attempt.
 
     RUN is a name or a folder; the latest where none is named.
     """
@@ -67,7 +69,9 @@ def view(run_name: str | None, port: int, data: Path | None) -> None:
 @run_option
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, metavar="DIR", help="Folder.")
 def plot(kind: str, source: Path | None, run_name: str | None, out: Path) -> None:
-    """Pictures as SVG, and as PNG where the extra "plot" is installed, with their data beside them as CSV.
+    """Pictures as SVG, with their data as CSV.
+
+    As PNG too where the extra "plot" is installed.
 
     All are of a run but ``ablation``: it draws the curves that "harness ablate harness" wrote, by default into the
     folder ablation.

@@ -18,7 +18,10 @@ from harness.doctor import render
 @click.option("--config", "file", type=click.Path(path_type=Path), metavar="FILE", help="Default: ./harness.toml.")
 @json_option
 def config(profile: str | None, file: Path | None, as_json: bool) -> None:
-    """Every setting as resolved, and where it came from: harness.toml, the environment, or a flag."""
+    """Every setting as resolved, and where it came from.
+
+    From harness.toml, the environment, or a flag.
+    """
     rows = settings({"profile": profile}, file).explain()
     if as_json:
         print_json([row._asdict() for row in rows])
@@ -33,7 +36,10 @@ def config(profile: str | None, file: Path | None, as_json: bool) -> None:
 @json_option
 @click.pass_context
 def doctor(context: click.Context, as_json: bool) -> None:
-    """What works on this machine, what does not, and the one command that mends it. Exit 1 where no sandbox works."""
+    """What works here, what does not, and the one command that mends it.
+
+    Exit 1 where no sandbox works.
+    """
     report = examine()
     if as_json:
         print_json(report.as_json())

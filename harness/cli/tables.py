@@ -98,7 +98,7 @@ def print_test(out: Console, store: RunStore) -> None:
 def print_status(out: Console, facts: Mapping[str, Any]) -> None:
     """Where a run stands, one fact a line."""
     for name, told in _told(facts):
-        _hang(out, Text(f"{name:<12} ", style="bold"), cell(told))
+        hang(out, Text(f"{name:<12} ", style="bold"), cell(told))
     if facts["offline"]:
         out.print(history.OFFLINE, style="yellow")
 
@@ -182,7 +182,7 @@ def print_attempt(out: Console, found: dict[str, Any], run: str, rules: Mapping[
     out.print(cell(f"run {run}, attempt {k:04d}: {found['title']}", "bold"))
     if parents:
         line = " < ".join(f"{parent['iteration']:04d} {parent['title']}" for parent in parents)
-        _hang(out, Text(f"{'made from':<11} ", style="bold"), cell(line))
+        hang(out, Text(f"{'made from':<11} ", style="bold"), cell(line))
     for name, row in found["stages"].items():
         mark = Text("rejected", style="red") if row["rejected"] else Text("passed", style="green")
         if name in ("recall", "remember"):
@@ -191,15 +191,15 @@ def print_attempt(out: Console, found: dict[str, Any], run: str, rules: Mapping[
             mark = Text("not yet", style="yellow")
         summary = row["summary"].split("; ")[0] if row.get("reasons") else row["summary"]
         summary = re.sub("^(rejected|passed)(: |$)", "", summary)
-        _hang(out, Text(f"{name:<11} ", style="bold"), mark + Text("  ") + cell(summary))
+        hang(out, Text(f"{name:<11} ", style="bold"), mark + Text("  ") + cell(summary))
         for line in _below(name, row, rules):
-            _hang(out, Text(" " * 12), cell(line))
+            hang(out, Text(" " * 12), cell(line))
     attempt = found.get("attempt", {})
     if attempt.get("lesson"):
         lesson = f"{attempt['lesson']} (by {attempt['lesson_by']})"
-        _hang(out, Text(f"{'lesson':<11} ", style="bold"), cell(lesson))
+        hang(out, Text(f"{'lesson':<11} ", style="bold"), cell(lesson))
     if attempt.get("lesson_failure"):
-        _hang(out, Text(" " * 12), cell(f"the analyst gave none: {attempt['lesson_failure']}"))
+        hang(out, Text(" " * 12), cell(f"the analyst gave none: {attempt['lesson_failure']}"))
     if parents:
         out.print(_look_next(found), style="dim", markup=False, soft_wrap=True)
 
@@ -230,7 +230,7 @@ def _look_next(found: Mapping[str, Any]) -> str:
     return "; ".join(words)
 
 
-def _hang(out: Console, head: Text, body: Text) -> None:
+def hang(out: Console, head: Text, body: Text) -> None:
     """A line whose continuations stand under its body, whatever the width."""
     grid = Table.grid()
     grid.add_column(no_wrap=True)

@@ -116,3 +116,9 @@ def test_the_words_of_the_titles_are_told() -> None:
     text = (Path(__file__).resolve().parents[2] / "docs" / "policies.md").read_text("utf-8")
     told = [line.split(" | ")[:2] for line in text.partition("## Recipes")[2].splitlines() if line.startswith("| ")]
     assert told[1:] == [[f"| {part.name}", str(part.default)] for part in fields(Recipe)]
+
+
+def test_the_commands_are_told_whole_at_80_columns() -> None:
+    done = CliRunner().invoke(cli, ["--help"], terminal_width=80)
+    commands = done.output.partition("Commands:")[2]
+    assert "  doctor" in commands and "..." not in commands, commands
