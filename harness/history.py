@@ -58,6 +58,7 @@ def status(store: RunStore) -> dict[str, Any]:
         "profile": run.profile,
         "offline": run.profile == "offline",
         "data": run.data.name,
+        "data_path": run.data.path,
         "data_digest": run.data.digest,
         "seed": run.seed,
         "parent": run.parent,

@@ -106,7 +106,7 @@ def print_status(out: Console, facts: Mapping[str, Any]) -> None:
 def _told(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "run", f"{facts['run']}, made {facts['created']}"
     yield "profile", facts["profile"]
-    yield "data", f"{facts['data']}, digest {facts['data_digest'][:16]}"
+    yield "data", f"{facts['data']} in {facts['data_path']}, digest {facts['data_digest'][:16]}"
     yield "started from", f"{facts['parent']}, seed {facts['seed']}"
     if facts["remembers"]:
         yield "remembers", facts["remembers"]
@@ -127,7 +127,7 @@ def _told(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         mark = "~" if booked["estimated"] else ""
         yield role, f"{booked['requests']:,} requests, {mark}{tokens}, {booked['dollars']:.4f} US dollars"
     total = f"{facts['search_tokens']:,} tokens, {facts['search_dollars']:.4f} US dollars"
-    yield "search spent", total if facts["spent"] else "no model was asked: 0 tokens, 0 US dollars"
+    yield "search spent", total if facts["spent"] else "no model was asked: 0 tokens, 0 US dollars bought"
     seconds = sorted(facts["seconds"].items(), key=lambda item: -item[1])
     where = ", ".join(f"{name} {value:.0f}" for name, value in seconds if value >= 0.5)
     yield "seconds", f"{sum(facts['seconds'].values()):.0f}, pauses included: {where or 'none'}"
@@ -148,7 +148,7 @@ def print_log(out: Console, rows: list[dict[str, Any]], facts: Mapping[str, Any]
     wide = out.width >= WIDE
     table = Table(title=cell(f"run {facts['run']}"), title_justify="left")
     names = ["k", "from", "what it tried", "ended at", "dev %", "gain", "val %", "gain"]
-    for name in [*names, "why"] if wide else names:
+    for name in [*names, "tokens", "why"] if wide else names:
         right = name not in ("what it tried", "ended at", "why")
         table.add_column(name, justify="right" if right else "left", no_wrap=right or name == "ended at")
     for row in rows:
@@ -163,10 +163,13 @@ def print_log(out: Console, rows: list[dict[str, Any]], facts: Mapping[str, Any]
             points(row["validation_delta"]),
         ]
         why = " ".join([*row["rules"], row["cause"].split("; ")[0]])  # of a bar's reasons the first is the gain
-        table.add_row(*cells, *([cell(visible(why, LINE))] if wide else []))
+        if wide:
+            tokens = row["tokens_per_question"]
+            cells += ["-" if tokens is None else f"{tokens:,.0f}", cell(visible(why, LINE))]
+        table.add_row(*cells)
     out.print(table)
-    more = "" if wide else f" Why: harness show K, or a terminal of {WIDE} columns."
-    out.print(f"gain: points against the policy it was made from (0: the starting policy).{more}", markup=False)
+    more = "Tokens: a question, in development." if wide else f"Why: harness show K, or {WIDE} columns."
+    out.print(f"gain: points against the policy it was made from (0: the starting policy). {more}", markup=False)
     for split, name in (("development", "dev_delta"), ("validation", "validation_delta")):
         best = max((row for row in rows if row[name] is not None), key=lambda row: row[name], default=None)
         if best is not None:

@@ -24,6 +24,7 @@ from harness.errors import UserError
 
 FACTS = {
     "run": "one", "created": "2026-01-01", "profile": "offline", "offline": True, "data": "lifelog-0",
+    "data_path": "data/lifelog-4",
     "data_digest": "d" * 64, "parent": "v00", "seed": 0, "remembers": "", "sandbox": "none", "runtime_digest": "r" * 64,
     "iterations_closed": 3, "iterations_asked": 50, "last_stage": "0004 develop", "frontier": [0, 2],
     "outcomes": {"promoted": 1, "develop": 2}, "validations": 2, "test_uses": 1,
@@ -36,7 +37,7 @@ def row(k: int, title: str, dev: float | None, validation: float | None) -> dict
     return {
         "iteration": k, "parent": 0, "title": title, "outcome": "develop", "rules": ["D01"],
         "cause": "the first reason; another one", "dev_accuracy": 0.4, "dev_delta": dev, "validation_accuracy": 0.4,
-        "validation_delta": validation,
+        "validation_delta": validation, "tokens_per_question": None if dev is None else 1_234.5,
     }  # fmt: skip
 
 
@@ -75,6 +76,7 @@ def test_the_log_says_which_attempt_gained_most() -> None:
         assert "most gained in development: 0001 one, +10.2 points" in said
         assert "most gained in validation: 0002 two, +4.9 points" in said
         assert "first 34.5 %, final 45.1 %" in said
+        assert ("│ 1,234 │" in said) == (width == 200)
         assert ("D01 the first reason │" in said) == (width == 200) and "another one" not in said
 
 
