@@ -166,9 +166,10 @@ def _same(name: str, *compared: tuple[str, object, object]) -> None:
     """A run goes on only as what it is: figures of different data, runtimes or rules are never mixed."""
     for what, before, now in compared:
         if before != now:
+            same = "the version of the harness that made it" if what == "runtime" else "the same"
             raise UserError(
                 f"run {name} was made with another {what} ({str(before)[:80]}, now {str(now)[:80]}); "
-                "go on with the same, or give the new run another --name"
+                f"go on with {same}, or give the new run another --name"
             )
 
 

@@ -58,7 +58,9 @@ def run_folder(name: str | None) -> Path:
         return folder
     candidates = sorted(RUNS.glob("*/run.json"), key=lambda path: path.parent.stat().st_mtime)
     if not candidates:
-        raise UserError(f"there is no run in {RUNS}/ yet; start one with: harness run --iterations 50")
+        raise UserError(
+            f"there is no run in {RUNS}/ of this folder; name one with --run, or start one: harness run --iterations 50"
+        )
     return candidates[-1].parent
 
 

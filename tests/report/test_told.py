@@ -21,6 +21,7 @@ from harness.cli.options import print_table
 from harness.cli.tables import print_log, print_status
 from harness.display import HIDDEN
 from harness.errors import UserError
+from harness.opening import _same
 
 FACTS = {
     "run": "one", "created": "2026-01-01", "profile": "offline", "offline": True, "data": "lifelog-0",
@@ -111,6 +112,8 @@ def test_a_run_without_iterations_is_refused(tmp_path: Path, monkeypatch: pytest
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UserError, match="--iterations 1 or more"):
         CliRunner().invoke(cli, ["run", "--iterations", "0"], catch_exceptions=False)
+    with pytest.raises(UserError, match="no run in runs/ of this folder; name one with --run"):
+        CliRunner().invoke(cli, ["log"], catch_exceptions=False)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -124,3 +127,10 @@ def test_the_commands_are_told_whole_at_80_columns() -> None:
     done = CliRunner().invoke(cli, ["--help"], terminal_width=80)
     commands = done.output.partition("Commands:")[2]
     assert "  doctor" in commands and "..." not in commands, commands
+
+
+def test_a_run_of_another_runtime_says_what_to_go_on_with() -> None:
+    with pytest.raises(UserError, match="go on with the version of the harness that made it, or give the new run"):
+        _same("one", ("runtime", "a", "b"))
+    with pytest.raises(UserError, match=r"another seed .* go on with the same, or"):
+        _same("one", ("seed", 1, 2))
