@@ -42,6 +42,15 @@ SETTLED = b'{"kind":"settled","status":0}\\n'
 """
 
 
+SLOW = ("endtoend", "replay", "export", "ablating")
+"""Rooms whose files start whole runs."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Slow files first, so that no worker is left alone with one of them at the end."""
+    items.sort(key=lambda item: item.path.parent.name not in SLOW)
+
+
 @dataclass
 class RefusingHost:
     """No model at all; keeps what was asked."""
