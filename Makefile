@@ -37,7 +37,7 @@ run: setup
 test: dev
 	@$(BIN)/python -m sandbox.engine up || test "$$CI" != true
 	@$(BIN)/python -m tests.report.browser || test "$$CI" != true
-	@status=0; $(BIN)/python -m pytest tests -n auto --dist loadfile --no-loadscope-reorder || status=$$?; \
+	@status=0; $(BIN)/python -m pytest tests -n auto --dist loadfile --no-loadscope-reorder --durations 15 || status=$$?; \
 	$(BIN)/python -m sandbox.engine down; exit $$status
 
 lint: dev

@@ -12,7 +12,7 @@ from typing import cast
 import click
 from rich.console import Console
 
-from harness.cli.options import console, json_option, print_json, run_folder, run_option
+from harness.cli.options import console, json_option, print_json, run_folder, run_option, settings
 from harness.display import visible
 from harness.errors import UserError
 from harness.evaluation.report import figures, headline
@@ -20,6 +20,7 @@ from harness.replay.replaying import Beyond, Order, Replayed, replay_all
 from harness.replay.replaying import replay as replayed
 from harness.replay.scratch import Part
 from harness.replay.shell import Terminal, shell
+from harness.state.manifest import read_manifest
 
 MOST = 40
 """Differences shown of an attempt whose models were asked again."""
@@ -36,7 +37,7 @@ MOST = 40
     type=click.Choice(["gate", "develop", "validate"]),
     help="Only this part; develop also measures what was never measured.",
 )
-@click.option("--live", is_flag=True, help="Ask the models again, within the run's caps. Costs what they cost.")
+@click.option("--live", is_flag=True, help="Ask the models of your own configuration again. Costs money.")
 @click.option("--shell", "look", is_flag=True, help="A Python prompt in the attempt's sandbox instead.")
 @json_option
 @click.pass_context
@@ -63,14 +64,16 @@ def replay(
             raise UserError("--shell takes the number K of one attempt, --run and --sandbox, and nothing else")
         shell(run_folder(run_name), k, sandbox or "", Terminal(click.echo, _typed))
         return
-    order = Order(cast("Part | None", stage), data, sandbox or "", live)
+    if every and (k is not None or live):
+        raise UserError("--all replays every attempt from its record: give it neither K nor --live")
+    folder = run_folder(run_name)
+    own = settings({"profile": read_manifest(folder).profile}, None) if live else None
+    order = Order(cast("Part | None", stage), data, sandbox or "", own)
     if every:
-        if k is not None or live:
-            raise UserError("--all replays every attempt from its record: give it neither K nor --live")
-        context.exit(_all(replay_all(run_folder(run_name), order, _announce), as_json))
+        context.exit(_all(replay_all(folder, order, _announce), as_json))
     if k is None:
         raise UserError("which attempt? give its number K, or --all")
-    found = replayed(run_folder(run_name), k, order, _announce)
+    found = replayed(folder, k, order, _announce)
     if as_json:
         print_json(_as_json(k, found))
     else:

@@ -46,8 +46,10 @@ class Order:
     """Where to look for the data set; None: where the run had it."""
     sandbox: str = ""
     """``docker`` or ``bubblewrap``; empty: the run's own."""
-    live: bool = False
-    """Ask the models again, under the run's caps, and take none of the recorded replies."""
+    live: Config | None = None
+    """Ask the models again, under the run's caps, and take none of the recorded replies. Which models, where and with
+    what key is told by this configuration, the user's own: a run's folder may be anybody's, and no key goes where that
+    says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +179,11 @@ def surroundings(run: RunManifest, order: Order, folder: Path) -> Iterator[Surro
     place = find_data(run, folder, order.data)
     kind = order.sandbox or run.sandbox.split()[0]
     section = {**run.config.get("run", {}), "data": str(place), "sandbox": kind, "workers": 0}
-    config = recorded({**run.config, "run": section}, os.environ)
+    values = {**run.config, "run": section}
+    if order.live:
+        own = order.live.model_dump(mode="json")
+        values |= {name: own[name] for name in ("profiles", "prices")}
+    config = recorded(values, os.environ)
     data = load(place)
     if order.live:
         preflight(config)

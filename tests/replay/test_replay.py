@@ -15,6 +15,7 @@ from click.testing import CliRunner
 
 from harness.auditing import verify_run
 from harness.cli import cli
+from harness.config import resolve
 from harness.errors import UserError
 from harness.outcomes import Measured, TakenIn
 from harness.replay.comparing import differences
@@ -97,7 +98,7 @@ def test_what_cannot_be_replayed_says_why(finished: Path, tmp_path: Path) -> Non
     for k, order, word in (
         (9, Order(), "no attempt 9"),
         (1, Order(data=tmp_path), "--data"),
-        (1, Order(live=True), "--live"),
+        (1, Order(live=resolve({}, {}, None)), "--live"),
     ):
         with pytest.raises(UserError, match=word):
             replay(finished, k, order)
@@ -186,7 +187,11 @@ def test_attempts_of_models_replay_without_asking(endpoint: Endpoint, few_data: 
     assert endpoint.requests == []
     what_was_never_measured(folder)
     assert endpoint.requests == []
-    live = replay(folder, 2, Order(live=True))  # this time something usable comes back
+    with pytest.raises(UserError, match="has no model"):  # whatever endpoint the folder names
+        cli.main(["replay", "2", "--run", str(folder), "--live"], standalone_mode=False)
+    assert endpoint.requests == []
+    own = resolve({"profile": "openai"}, settings(cast), None)
+    live = replay(folder, 2, Order(live=own))  # this time something usable comes back
     assert live.differences[0].stage == "propose" and endpoint.requests
     endpoint.requests.clear()
 
