@@ -16,7 +16,7 @@ import numpy as np
 from policies.blocks.bm25 import bm25
 from policies.blocks.extract import Line, read_line
 from policies.blocks.lexicon import HANDLING
-from policies.blocks.memory import Memory, window_text
+from policies.blocks.memory import Memory, spoken, window_text
 from policies.blocks.postings import Floats, Postings
 from policies.blocks.tokens import function_word, normal, terms, words
 from policies.blocks.vectors import Vectors, decode
@@ -108,12 +108,11 @@ class KeyMemory(Memory):
 
 def rule_keys(window: Window, lines: Sequence[Line]) -> Keys:
     """Keys of a window without a builder, from its captions as ``read_line`` analyses them."""
-    spoken = [f"{turn.speaker}: {turn.text}" if turn.speaker else turn.text for turn in window.transcript]
-    spoken += [f"{line.speaker}: {said}" if line.speaker else said for line in lines for said in line.speech]
+    quoted = (f"{line.speaker}: {said}" if line.speaker else said for line in lines for said in line.speech)
     counted = Counter(term for term in terms(window_text(window)) if not function_word(term))
     return Keys(
         event=_joined(line.event for line in lines),
-        dialogue=_joined(spoken),
+        dialogue=_joined((*spoken(window), *quoted)),
         objects=_joined((thing for line in lines for thing in _handled(line)), ", "),
         summary=" ".join(term for term, _ in counted.most_common(SUMMARY_TERMS)),
     )

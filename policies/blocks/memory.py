@@ -13,8 +13,12 @@ from policies.contract import Window
 
 def window_text(window: Window) -> str:
     """All text of a window: its caption lines, then its transcript lines with their speakers."""
-    spoken = (f"{line.speaker}: {line.text}" if line.speaker else line.text for line in window.transcript)
-    return "\n".join((*window.captions, *spoken))
+    return "\n".join((*window.captions, *spoken(window)))
+
+
+def spoken(window: Window) -> tuple[str, ...]:
+    """Its transcript lines with their speakers."""
+    return tuple(f"{line.speaker}: {line.text}" if line.speaker else line.text for line in window.transcript)
 
 
 class Memory:

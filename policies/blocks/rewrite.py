@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 
 from policies.blocks.events import Record
 from policies.blocks.keys import KEYS, Keys
-from policies.blocks.memory import window_text
+from policies.blocks.memory import spoken, window_text
 from policies.contract import Asking, Build, BuildReply, Json, Message, NoModel, Window
 
 T = TypeVar("T")
@@ -135,8 +135,7 @@ def _fields(window: Window) -> tuple[str, Mapping[str, Json]]:
 
 
 def _record(window: Window, value: Json) -> Record | None:
-    spoken = (f"{line.speaker}: {line.text}" if line.speaker else line.text for line in window.transcript)
-    dialogue = spoken if window.transcript else value["DIALOGUE"]
+    dialogue = spoken(window) if window.transcript else value["DIALOGUE"]
     people = tuple(dict.fromkeys(filter(None, map(clean, value["PEOPLE"]))))
     record = Record(
         event=clean(value["EVENT"]),
