@@ -180,7 +180,7 @@ def _store(config: Config, folder: Path, data: Dataset, box: Sandbox) -> RunStor
         _same(
             run.name,
             ("runtime", run.runtime_digest, box.runtime_digest),
-            ("sandbox", run.sandbox.split()[0], box.label.split()[0]),
+            ("sandbox", run.back_end, box.label.split()[0]),
         )
         return RunStore.open(folder, write=True)
     try:

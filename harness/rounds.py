@@ -7,8 +7,12 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+from harness.errors import UserError
 from harness.outcomes import STAGES, Gated, Outcome, TakenIn
+from harness.state.intake import IntakeRejected
 from harness.state.store import RunStore
+from sandbox.bundle import BundleError, make_bundle
+from sandbox.interface import Bundle
 
 T = TypeVar("T", bound=Outcome)
 
@@ -41,6 +45,19 @@ def intakes(store: RunStore, k: int) -> list[TakenIn]:
 def taken_in(store: RunStore, k: int) -> TakenIn | None:
     """The candidate of an iteration as it was taken in last; None where it never was."""
     return next((taken for taken in reversed(intakes(store, k)) if taken.tree), None)
+
+
+def bundle(store: RunStore, taken: TakenIn) -> Bundle:
+    """The bytes that were reviewed and run: those of the recorded tree, re-read and re-hashed. Raises UserError."""
+    why = ""
+    try:
+        made = make_bundle(store.lineage.read(taken.tree))
+        if made.digest == taken.bundle:
+            return made
+    except (IntakeRejected, BundleError) as error:
+        why = f" ({error})"
+    name = taken.branch or taken.tree
+    raise UserError(f"{name} is not what was taken in; the run's repository was changed, restore a copy{why}")
 
 
 def gated(store: RunStore, k: int) -> dict[str, Gated]:

@@ -19,25 +19,15 @@ from harness.gate import static as static_rules
 from harness.gate.interface import Decision, Finding, StageVerdict
 from harness.outcomes import Audited, Gated, Measured, Promoted, Proposed, Recalled, TakenIn
 from harness.remembering import outcome_commit
-from harness.rounds import gated, intakes, named
+from harness.rounds import bundle, gated, intakes, named
 from harness.search import REFERENCES, Search
 from harness.seeds import derive, draws
 from harness.state.intake import IntakeRejected
 from harness.state.story import candidate_branch
 from policies import library
 from sandbox.bundle import make_bundle
-from sandbox.interface import Bundle
 
 Bar: TypeAlias = Callable[[Evaluation, Evaluation, Sequence[Evaluation], PromotionRule], PromotionDecision]
-
-
-def bundle(s: Search, candidate: TakenIn) -> Bundle:
-    """The bytes that run: those of the reviewed tree, re-read and re-hashed."""
-    made = make_bundle(s.lineage.read(candidate.tree))
-    if made.digest != candidate.bundle:
-        branch = candidate.branch
-        raise UserError(f"{branch} is not what was taken in; the run's repository was changed, restore a copy")
-    return made
 
 
 # ---------------------------------------------------------------- iteration 0
@@ -68,7 +58,7 @@ def smoke_seed(s: Search) -> Gated:
 
     def work() -> Gated:
         verdict, behaviour = smoke_run.check(
-            s.evaluator, bundle(s, s.candidate(0)), "development", s.smoke_questions, "0000/smoke"
+            s.evaluator, bundle(s.store, s.candidate(0)), "development", s.smoke_questions, "0000/smoke"
         )
         return Gated.of(verdict, behaviour)
 
@@ -237,7 +227,7 @@ def smoke(s: Search, k: int, candidate: TakenIn) -> Gated:
 
     def work() -> Gated:
         verdict, behaviour = smoke_run.check(
-            s.evaluator, bundle(s, candidate), "development", s.smoke_questions, f"{k:04d}/{name}"
+            s.evaluator, bundle(s.store, candidate), "development", s.smoke_questions, f"{k:04d}/{name}"
         )
         if verdict.decision is Decision.APPROVE:
             repeat = duplicate_rules.check(s.fingerprint(k, candidate.tree, behaviour), s.earlier(k))
@@ -255,7 +245,7 @@ def dynamic(s: Search, k: int, candidate: TakenIn) -> Gated:
     name = named("dynamic", candidate.turn)
 
     def work() -> Gated:
-        return Gated.of(s.dynamic.check(bundle(s, candidate), f"{k:04d}/{name}"))
+        return Gated.of(s.dynamic.check(bundle(s.store, candidate), f"{k:04d}/{name}"))
 
     return s.stage(k, name, Gated, work)
 
@@ -364,7 +354,7 @@ def validate(s: Search, k: int, candidate: TakenIn) -> Measured:
 
 def measure(s: Search, k: int, candidate: TakenIn, split: str, name: str, bar: Bar) -> Measured:
     """Evaluate on one split and hold the result against the bar: the parent's and the frontier's outcomes."""
-    evaluation = s.evaluator.evaluate(bundle(s, candidate), split, f"{k:04d}/{name}")
+    evaluation = s.evaluator.evaluate(bundle(s.store, candidate), split, f"{k:04d}/{name}")
     parent = s.found(k, "recall", Recalled).parent
     frontier = tuple(s.evaluation(f, name) for f in s.frontier(k))
     decision = bar(evaluation, s.evaluation(parent, name), frontier, s.rule)

@@ -22,13 +22,13 @@ from harness.evaluation import asking
 from harness.evaluation.outcomes import Cost
 from harness.measuring import bench, dataset, policy_bundle
 from harness.models.interface import Role
+from harness.models.letters import LETTERS
 from harness.seeds import derive
 from policies.blocks.timefmt import DAY_SECONDS, stamp
 from policies.contract import Query, Setup, Window
 
 AT = re.compile(r"day([1-9]\d{0,4})[t ]([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d(?:\.\d+)?))?", re.IGNORECASE | re.ASCII)
 TYPE = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _&/-]{0,59}")
-LETTERS = "ABCDEFGHIJ"
 MAX_TEXT = 20_000
 """Characters of the question and of a choice, as in a data set."""
 SHOWN = 800

@@ -13,9 +13,9 @@ from harness.construction.axis import Moment
 from harness.construction.decoding import one_line, parse_json, read_text
 from harness.data.native import Gold, Id, Letter, Question, first_problem
 from harness.errors import UserError
+from harness.models.letters import LETTERS
 
 Split = Literal["development", "validation", "test"]
-LETTERS = "ABCDEFGHIJ"
 Splits = dict[str, list[tuple[Question, Gold]]]
 
 

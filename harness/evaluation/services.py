@@ -18,6 +18,7 @@ from typing import Any, Protocol
 from harness.evaluation.meter import ConstructionMeter, QuestionMeter, digest, priced, read_digest
 from harness.evaluation.outcomes import Cost
 from harness.evaluation.prompts import render_read
+from harness.evaluation.reading import INSTRUCTION_CHARS, READ_TOKENS, check_read
 from harness.evaluation.schema import SchemaError, check_schema, check_value
 from harness.models.interface import ChatMessage, ChatReply, ChatRequest, Models, ReplyKind, RequestRefused, Role
 from harness.models.letters import parse_letter
@@ -48,10 +49,6 @@ from policies.contract import (
 )
 from sandbox import wire
 
-INSTRUCTION_CHARS = 2_000
-"""Cap of ``Read.instructions``: room for the source's five obligations, too little for a second context. Not given."""
-READ_TOKENS = 1_024
-"""Completion cap of a Read: one letter, and room for a model that thinks first. Not given by the source."""
 BUILD_TOKENS = 1_024
 """Completion cap of a Build. Not given."""
 BUILDS_PER_WINDOW = 4
@@ -194,26 +191,7 @@ class Services:
                 raise NotPermitted("Build is construction: ask in observe or settle, not while a question is open")
 
     def _read(self, read: Read, query: Query, meter: QuestionMeter) -> ReadReply:
-        if read.question != query.question:
-            raise NotPermitted("Read.question must be the open question, word for word")
-        if read.choices.keys() != query.choices.keys() or sorted(read.choices.values()) != sorted(
-            query.choices.values()
-        ):
-            raise NotPermitted("Read.choices must be the open question's choices; only their order may differ")
-        if meter.reads >= self.budget.reads:
-            raise OverBudget(f"more than {self.budget.reads} Read requests for one question")
-        if len(read.context) > self.budget.context_chars:
-            raise OverBudget(
-                f"context of {len(read.context)} characters, at most {self.budget.context_chars} are allowed"
-            )
-        if len(read.instructions) > INSTRUCTION_CHARS:
-            raise OverBudget(
-                f"instructions of {len(read.instructions)} characters, at most {INSTRUCTION_CHARS} are allowed"
-            )
-        if len(read.frames) > self.budget.frames or len(set(read.frames)) < len(read.frames):
-            raise OverBudget(f"at most {self.budget.frames} frames, each once")
-        if any(ref not in self._images for ref in read.frames):
-            raise BadRequest("a frame reference that no Frames reply to this question gave")
+        check_read(read, query, self.budget, meter.reads, self._images)
         meter.reads += 1
         key = read_digest(read)
         meter.read_digests.append(key)

@@ -22,13 +22,11 @@ from harness.errors import UserError
 from harness.evaluation.report import figures
 from harness.export.values import dumped
 from harness.outcomes import Measured, Proposed, TakenIn
-from harness.rounds import base, taken_in
+from harness.rounds import base, bundle, taken_in
 from harness.seeds import derive
 from harness.state.folder import write_whole
-from harness.state.intake import IntakeRejected
 from harness.state.objects import object_id, tree_body
 from harness.state.store import RunStore
-from sandbox.bundle import BundleError, make_bundle
 from sandbox.interface import Limits, SandboxError
 from sandbox.prelude import prelude
 from sandbox.runtime import LOCK
@@ -37,11 +35,12 @@ HERE = Path(__file__).resolve().parent
 TOP = HERE.parent.parent
 VERBATIM = {
     "loader.py": "sandbox/loader.py",
+    "reading.py": "harness/evaluation/reading.py",
     "reader.py": "harness/models/reader.py",
     "letters.py": "harness/models/letters.py",
 }
 """Modules of ours that go along, by their names in the package."""
-OURS = re.compile(r"^from (?:harness\.export\.package|harness\.models|sandbox)\.(\w+) import", re.MULTILINE)
+OURS = re.compile(r"^from (?:harness\.(?:export\.package|evaluation|models)|sandbox)\.(\w+) import", re.MULTILINE)
 PIN = re.compile(r"^([A-Za-z0-9-]+==[0-9.]+)", re.MULTILINE)
 REQUESTS = ("Build", "Generate", "Embed", "Frames")
 """What a policy may ask for that the package does not serve."""
@@ -91,23 +90,18 @@ def best(store: RunStore) -> int:
 
 def _candidate(store: RunStore, taken: TakenIn) -> dict[str, bytes]:
     """The files of the recorded tree, held against its id and against the digest of what was reviewed and run."""
-    damaged = f"{taken.branch or taken.tree} is not what was taken in; the run's repository was changed, restore a copy"
-    try:
-        files = store.lineage.read(taken.tree)
-        bundle = make_bundle(files)
-    except (IntakeRejected, BundleError) as error:
-        raise UserError(f"{damaged} ({error})") from None
+    files = dict(bundle(store, taken).files)
     tree = object_id("tree", tree_body({path: object_id("blob", content) for path, content in files.items()}))
-    if tree != taken.tree or bundle.digest != taken.bundle or store.lineage.commit_of(taken.commit).tree != tree:
-        raise UserError(damaged)
+    if tree != taken.tree or store.lineage.commit_of(taken.commit).tree != tree:
+        name = taken.branch or taken.tree
+        raise UserError(f"{name} is not what was taken in; the run's repository was changed, restore a copy")
     return files
 
 
 def check_runtime(store: RunStore) -> None:
     """Raises UserError where the blocks of this harness are not those that the run was made with."""
-    kind = store.manifest.sandbox.split()[0] if store.manifest.sandbox else ""
     try:
-        here = _runtime_digest(kind)
+        here = _runtime_digest(store.manifest.back_end)
     except SandboxError as error:
         raise UserError(f"whether this is the runtime of the run cannot be told: {error}") from None
     if here != store.manifest.runtime_digest:

@@ -21,6 +21,8 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
+LETTERS = "ABCDEFGHIJ"
+"""Of the choices, in order, where somebody gives texts alone."""
 KEPT = 20_000
 """Characters read from each end of a longer text."""
 NEAR = 300

@@ -138,14 +138,12 @@ def _check(run: RunStore, k: int, reached: set[str], part: Part | None) -> None:
     if not reached:
         last = max(iteration for iteration, _ in run.stages())
         raise UserError(f"run {name} has no attempt {k}; it has 0 to {last}")
-    if part is None:
-        if ("remember" if k else "validate") not in reached:
-            raise UserError(f"attempt {k} of run {name} is not finished; replay it when it is")
+    if part is not None and (STAGE_OF[part] in reached or (k == 0 and part == "gate")):
         return
-    if STAGE_OF[part] in reached or (k == 0 and part == "gate"):
-        return
-    if "remember" not in reached:
+    if ("remember" if k else "validate") not in reached:
         raise UserError(f"attempt {k} of run {name} is not finished; replay it when it is")
+    if part is None:
+        return
     if taken_in(run, k) is None:
         raise UserError(f"attempt {k} of run {name} has no candidate: its proposal was malformed or refused")
     if part != "develop":  # a held-out figure of what did not earn it would be a use of that split that nobody counts
@@ -177,7 +175,7 @@ class Surroundings:
 def surroundings(run: RunManifest, order: Order, folder: Path) -> Iterator[Surroundings]:
     """Data and sandbox of the run, open. Raises UserError: which of them is not here."""
     place = find_data(run, folder, order.data)
-    kind = order.sandbox or run.sandbox.split()[0]
+    kind = order.sandbox or run.back_end
     section = {**run.config.get("run", {}), "data": str(place), "sandbox": kind, "workers": 0}
     values = {**run.config, "run": section}
     if order.live:

@@ -21,13 +21,13 @@ from harness.display import visible
 from harness.errors import UserError
 from harness.opening import opened_sandbox
 from harness.replay.inside import FOLDER, INTERRUPT, NAMES
+from harness.rounds import bundle as reviewed
 from harness.rounds import taken_in
 from harness.seeds import derive
-from harness.state.intake import IntakeRejected
 from harness.state.store import RunStore
 from policies.contract import Generate, GenerateReply, NoModel, Query, Refused, Reply, Request, Setup
 from sandbox import wire
-from sandbox.bundle import BundleError, digest_of, make_bundle
+from sandbox.bundle import digest_of
 from sandbox.interface import Bundle, Limits, Sandbox
 from sandbox.session import Failure, Session
 
@@ -57,7 +57,7 @@ def shell(folder: Path, k: int, sandbox: str, terminal: Terminal) -> None:
     with RunStore.open(folder, write=False) as run:
         files = _files(run, k)
         manifest = run.manifest
-    kind = sandbox or manifest.sandbox.partition(" ")[0]
+    kind = sandbox or manifest.back_end
     section = {**manifest.config.get("run", {}), "sandbox": kind, "workers": 0}
     config = recorded({**manifest.config, "run": section}, os.environ)
     limits = dataclasses.replace(config.limits, observe_seconds=SECONDS, answer_seconds=SECONDS, shard_seconds=SECONDS)
@@ -88,13 +88,7 @@ def _files(run: RunStore, k: int) -> dict[str, bytes]:
     taken = taken_in(run, k)
     if taken is None:
         raise UserError(f"attempt {k} of run {run.manifest.name} has no candidate; see: harness show {k}")
-    try:
-        files = run.lineage.read(taken.tree)
-        if make_bundle(files).digest == taken.bundle:
-            return files
-    except (IntakeRejected, BundleError):
-        pass
-    raise UserError(f"{taken.branch} is not what was taken in; the run's repository was changed, restore a copy")
+    return dict(reviewed(run, taken).files)
 
 
 @contextmanager

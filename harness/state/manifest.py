@@ -49,6 +49,11 @@ class RunManifest(BaseModel):
     h0: Mapping[str, str]
     """sha256 of each fixed source by file name."""
 
+    @property
+    def back_end(self) -> str:
+        """``docker`` or ``bubblewrap``: what its label begins with."""
+        return self.sandbox.split()[0]
+
 
 class _Versioned(BaseModel):
     version: int

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from harness.config import resolve
 from harness.evaluation.offline import OfflineAnswers
 from harness.evaluation.prompts import render_read
+from harness.evaluation.reading import INSTRUCTION_CHARS
 from harness.evaluation.services import (
     BUILDS_PER_WINDOW,
     EMBEDS_PER_WINDOW,
-    INSTRUCTION_CHARS,
     FrameImage,
     FrameSource,
     Services,

@@ -10,11 +10,11 @@ from dataclasses import asdict
 
 from harness.export.package.endpoint import endpoint
 from harness.export.package.running import answer, read_windows
+from harness.models.letters import LETTERS
 from policies.contract import Query
 
 FIXED = {"PYTHONHASHSEED": "0", "OPENBLAS_NUM_THREADS": "1"}
 """As in the measurement: the order of sets, and sums in one thread."""
-LETTERS = "ABCDEFGHIJ"
 
 
 def main() -> int:

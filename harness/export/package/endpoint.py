@@ -7,11 +7,10 @@ import json
 import urllib.request
 from collections.abc import Callable
 
+from harness.evaluation.reading import READ_TOKENS
 from harness.models.letters import parse_letter
 from policies.contract import Read
 
-READ_TOKENS = 1_024
-"""Completion cap, as in the measurement."""
 SECONDS = 120.0
 """For one reply."""
 MOST_BYTES = 1 << 20

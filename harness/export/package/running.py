@@ -9,17 +9,16 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from harness.evaluation.reading import check_read
 from harness.export.package.modules import HERE, PACKAGE
 from harness.models.reader import LexicalReader
 from policies.contract import (
     Answer,
-    BadRequest,
     Budget,
     Frames,
     FramesReply,
     NoModel,
     NotPermitted,
-    OverBudget,
     Query,
     Read,
     ReadReply,
@@ -33,8 +32,6 @@ from policies.contract import (
 
 SETTLE_EVERY = 64
 """Windows between two settle calls, as in the measurement."""
-INSTRUCTION_CHARS = 2_000
-"""Cap of ``Read.instructions``, as in the measurement."""
 Reader = Callable[[Read], str | None]
 
 
@@ -103,26 +100,12 @@ class Server:
         if not isinstance(request, Read):
             return NoModel(f"no model is configured for {type(request).__name__}")
         try:
-            self._check(request)
+            check_read(request, self._query, self._budget, self._reads, ())
         except Refused as refusal:
             return refusal
         self._reads += 1
         choice = self._reader(request)
         return ReadReply(choice if choice in request.choices else None, choice or "")
-
-    def _check(self, read: Read) -> None:
-        if read.question != self._query.question:
-            raise NotPermitted("Read.question must be the open question, word for word")
-        if sorted(read.choices.values()) != sorted(self._query.choices.values()) or (
-            read.choices.keys() != self._query.choices.keys()
-        ):
-            raise NotPermitted("Read.choices must be the open question's choices; only their order may differ")
-        if self._reads >= self._budget.reads:
-            raise OverBudget(f"more than {self._budget.reads} Read requests for one question")
-        if len(read.context) > self._budget.context_chars or len(read.instructions) > INSTRUCTION_CHARS:
-            raise OverBudget(f"more than {self._budget.context_chars} characters of context or too long instructions")
-        if read.frames:
-            raise BadRequest("a frame reference that no Frames reply to this question gave")
 
 
 def _lexical(request: Read) -> str | None:
